@@ -339,9 +339,9 @@ def test_a_key_given_twice_is_told(world):
 
 def test_a_file_of_wrong_keys_is_told_within_bounds(world):
     world.write("project", "".join(f"displey_{n}: 1\n" for n in range(9000)))
-    before = time.monotonic()
+    before = time.process_time()
     warnings = world.load().warnings
-    assert time.monotonic() - before < 5
+    assert time.process_time() - before < 5
     assert len(warnings) == limits.CONFIG_WARNINGS + 1
     assert f"{9000 - limits.CONFIG_WARNINGS} more lines" in warnings[-1].text
 
@@ -390,9 +390,9 @@ BROKEN = {
 def test_a_broken_file_is_named_and_left_out_and_the_others_count(world, text, code, words):
     world.write("hermes", "display: {theme: from-hermes}\n")
     file = world.write("user", text)
-    before = time.monotonic()
+    before = time.process_time()
     config = world.load()
-    assert time.monotonic() - before < 5
+    assert time.process_time() - before < 5
     [warning] = config.warnings
     assert warning.code == code
     assert str(file) in warning.text

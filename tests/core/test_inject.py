@@ -319,9 +319,9 @@ def test_no_text_makes_looking_slow(piece):
         text = (piece * size)[:size]
         best = 9.0
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             scan(text, "memory")
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
         return best
 
     assert took(64_000) < 0.05 + 12 * took(16_000)

@@ -567,7 +567,7 @@ def test_more_time_than_there_is_makes_a_task(ctx):
 def test_what_a_command_leaves_running_is_a_task(ctx, desk, command):
     begun = time.monotonic()
     result = call(ctx, "run_command", command=command)
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 15
     assert result.text.split("\n")[1] == "ok"
     assert "as task t1 now" in result.text
     (task,) = desk.session.list()

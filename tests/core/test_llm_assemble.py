@@ -456,12 +456,12 @@ class TestWrittenCalls:
 def test_long_replies_take_linear_time():
     def seconds(pieces: int) -> float:
         builder = ReplyBuilder("Server", TOOLS)
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(pieces):
             builder.feed({"choices": [{"index": 0, "delta": {"content": "word `x` < "}}]})
             builder.feed({"choices": [{"delta": {"tool_calls": [fragment("write_file", "x", index=0, id="c")]}}]})
             builder.feed({"choices": [{"delta": {"reasoning_details": [{"type": "t", "index": 0, "text": "x"}]}}]})
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     small = min(seconds(2_000) for _ in range(3))
     assert seconds(20_000) < small * 40

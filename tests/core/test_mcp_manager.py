@@ -244,13 +244,13 @@ def test_a_restart_tries_at_once_whatever_went_wrong_before(tmp_path):
 
 
 def test_a_stop_gives_up_waiting_for_a_start_but_the_start_goes_on(tmp_path):
-    scope, plan = CancelScope(), Plan(slow=0.6)
+    scope, plan = CancelScope(), Plan(slow=3.0)
     managed = server(tmp_path, plan)
     threading.Timer(0.1, scope.cancel).start()
     began = time.monotonic()
     with pytest.raises(Interrupted):
         managed.call(ECHO, {}, Asks(), scope)
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 2.5
     assert managed.wait(10.0, SCOPE)
     assert plan.starts == 1
 
@@ -447,10 +447,10 @@ def test_the_end_takes_no_longer_than_its_bound_whatever_a_server_does(tmp_path)
     many = Many(tmp_path, a=Plan())
     [a] = many.servers.of(tmp_path)
     a.call(ECHO, {}, Asks(), SCOPE)
-    many.plans["a"].peer.close = lambda: time.sleep(3.0)
+    many.plans["a"].peer.close = lambda: time.sleep(8.0)
     began = time.monotonic()
     many.servers.close()
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < 7.0
     assert many.servers.of(tmp_path) == ()
 
 
@@ -524,11 +524,11 @@ def typing_of(table):
 
 
 def test_a_turn_waits_for_no_server_and_the_next_one_is_told_of_its_tools(tmp_path):
-    many = Many(tmp_path, slow=Plan("echo", slow=0.4, info=ServerInfo("slow", instructions="Say please.")))
+    many = Many(tmp_path, slow=Plan("echo", slow=3.0, info=ServerInfo("slow", instructions="Say please.")))
     extra = many.extra()
     began = time.monotonic()
     extra.settle(SCOPE)
-    assert time.monotonic() - began < 0.3
+    assert time.monotonic() - began < 2.5
     assert (extra.tools(), extra.guidance().stable, extra.news()) == ((), "", "")
     until(lambda: many.states()["slow"] == "ready")
     extra.settle(SCOPE)

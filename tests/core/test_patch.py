@@ -352,11 +352,11 @@ def test_every_byte_outside_the_changed_lines_stays(lines, first, count, put, en
 def test_a_patch_that_is_not_meant_for_the_file_is_soon_known():
     text = "".join(f"line {i}\n" for i in range(20_000))
     body = "".join(f"@@\n-nowhere {i}\n+new\n" for i in range(2_000))
-    began = time.monotonic()
+    began = time.process_time()
     made = applied(text, update(body))
     assert isinstance(made, NoPlace)
     assert (made.reason, made.hunk) == ("missing", 1)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_hunks_that_build_on_each_other_are_found_a_few_times_over():
@@ -382,7 +382,7 @@ def test_much_of_the_same_takes_no_time(text, said):
 def test_a_large_file_and_many_hunks_take_no_time():
     lines = [f"line {i % 5_000} {'}' if i % 3 else ''}" for i in range(60_000)]
     body = "".join(f"@@ -{at} +{at} @@\n-{lines[at - 1]}\n+new\n {lines[at]}\n" for at in range(1, 60_000, 600))
-    began = time.monotonic()
+    began = time.process_time()
     made = applied("\n".join(lines), "--- f\n+++ f\n" + body)
     assert made.count("new\n") == 100
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5

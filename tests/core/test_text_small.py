@@ -113,9 +113,9 @@ def test_clean_text_holds_nothing_a_terminal_obeys(text):
 @pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1bP", "\r", "a\r", "a\b", "\x9b1;"])
 def test_hostile_text_is_cleaned_in_linear_time(piece):
     text = piece * 300_000
-    begun = time.monotonic()
+    begun = time.process_time()
     clean(text)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 # -- encoding -----------------------------------------------------------------------------------------------------

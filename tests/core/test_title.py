@@ -114,9 +114,9 @@ def test_no_title_is_wider_than_its_bound(text):
      "[" * 20_000, "a [b](" * 9_000],
 )  # fmt: skip
 def test_a_huge_message_costs_little(text):
-    begun = time.monotonic()
+    begun = time.process_time()
     title_of(text)
-    assert time.monotonic() - begun < 2.0
+    assert time.process_time() - begun < 2.0
 
 
 def test_a_given_title_is_only_brought_to_one_line():

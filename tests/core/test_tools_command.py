@@ -104,7 +104,7 @@ def test_a_stop_keeps_what_was_said(ctx):
     later(0.3, ctx.cancel.cancel)
     begun = time.monotonic()
     result = call(ctx, "run_command", command="echo begun; sleep 30")
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 15
     assert (result.ok, result.outcome, result.effect) == (False, "stopped", "unknown")
     assert result.text.startswith("[interrupted]")
     assert "begun" in result.text

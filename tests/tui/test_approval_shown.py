@@ -96,9 +96,9 @@ async def test_a_long_command_scrolls_to_its_end_and_says_that_there_is_more():
 
 
 def test_a_huge_command_is_wrapped_without_delay():
-    begun = time.monotonic()
+    begun = time.process_time()
     assert len(question_rows(command_question("x" * 300_000), 72)) > 4_000
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize(

