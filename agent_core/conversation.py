@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core import view
-from agent_core.errors import StoreError
+from agent_core.errors import abandoned
 from agent_core.messages import Message, ToolCall, View
 from agent_core.ports.actions import Effect
 from agent_core.records import dataclass
@@ -141,7 +141,7 @@ class Conversation:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError("abandoned", "This step was given up; what it still does is not kept.")
+            raise abandoned()
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:

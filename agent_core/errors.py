@@ -32,6 +32,11 @@ class StoreError(AgentError):
     """The session store could not be read or written."""
 
 
+def abandoned() -> StoreError:
+    """What whoever was given up meets when it still wants something kept."""
+    return StoreError("abandoned", "This step was given up; what it still does is not kept.")
+
+
 class MemoryFailure(AgentError):
     """What is remembered over sessions could not be read, changed, or may not be kept; the text says what to do."""
 

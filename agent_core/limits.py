@@ -577,6 +577,8 @@ AGENT_TOLD: Final = 0.5  # seconds between two events that only tell what sub-ag
 AGENT_HEARTBEAT: Final = 30.0  # seconds between two looks at whether a sub-agent lives (SUB-09)
 AGENT_STALE: Final = 450.0  # seconds without a sign of life after which a person is shown that: between two calls,
 AGENT_STALE_TOOL: Final = 1_200.0  # and inside of one
+AGENT_COLLECT: Final = 2.0  # seconds that a stopped one has to end, then what it said last counts (SUB-09); below
+# INTERRUPT_GRACE, so that the call that waits for it has a result before it is given up itself
 AGENT_CALL: Final = 24 * 3600.0  # of the call that waits for one: its steps, requests and tools are bounded, not this
 AGENTS_BESIDE: Final = 24  # of one session that run or wait in the background (delegate_task)
 AGENT_RESULT: Final = 1_000_000  # characters that one of those hands back: more than models write; a message holds less

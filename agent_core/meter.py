@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from agent_core import budget, limits, view
 from agent_core.budget import Budget, Need, Used
+from agent_core.errors import abandoned
 from agent_core.llm.prices import Price, cost
 from agent_core.messages import Usage
 from agent_core.ports.model import Delta, DeltaSink, LlmReply, LlmRequest
@@ -58,6 +59,7 @@ class Meter:
         self._payer = ""
         self._asked = ("", "")
         self._estimated = 0
+        self._closed = False
         self._factor = 1.0
         """Tokens that the server counts for one of ours."""
 
@@ -67,8 +69,13 @@ class Meter:
         if self._since is None:
             self._since = self._clock()
 
+    def close(self) -> None:
+        """Refuse everything from now on: who works here was given up. From any thread."""
+        self._closed = True
+
     def end(self) -> None:
         """The turn is over. Raises StoreError."""
+        self._check_open()
         seconds, self._since = self._seconds(), None
         if seconds >= 1.0:  # less is not worth a write
             self._costs.add_seconds(self._session_id, seconds)
@@ -97,6 +104,7 @@ class Meter:
 
     def book(self, reply: LlmReply) -> Bill:
         """Count what a request used, also where the server did not say how much. Raises StoreError."""
+        self._check_open()
         provider, model = reply.provider or self._asked[0], reply.model or self._asked[1]
         price = self._price(provider, model)
         usage = reply.usage or Usage()
@@ -111,6 +119,10 @@ class Meter:
             self._since += seconds
         spent = self._costs.spent(self._session_id)
         return Bill(paid, spent.cost, spent.is_partial, self._window(provider, model))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise abandoned()
 
     def _seconds(self) -> float:
         return 0.0 if self._since is None else self._clock() - self._since

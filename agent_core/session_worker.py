@@ -8,7 +8,7 @@ import threading
 from agent_core import intents, limits
 from agent_core.cancel import CancelScope, Cut
 from agent_core.conversation import Conversation
-from agent_core.errors import StoreError
+from agent_core.errors import abandoned
 from agent_core.events import Event
 from agent_core.messages import Message
 from agent_core.meter import Meter
@@ -88,7 +88,7 @@ class Worker:
     def check(self) -> None:
         """Raises StoreError when it was given up."""
         if self._given_up:
-            raise StoreError("abandoned", "This step was given up; what it still does is not kept.")
+            raise abandoned()
 
     def give_up(self) -> None:
         """Nothing it still does is stored or told. Under the session's lock."""

@@ -56,6 +56,10 @@ class Quiet:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Nobody listens any more."""
         self._over.set()
 
     def heard(self, event: events.Event) -> None:

@@ -6,6 +6,7 @@ counts towards its parent's budget.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -24,6 +25,7 @@ from agent_core.names import BLIND, Mode
 from agent_core.outbox import Outbox
 from agent_core.ports.asking import Question
 from agent_core.ports.extras import Guidance
+from agent_core.ports.model import LlmReply
 from agent_core.records import dataclass
 from agent_core.services import Connection, Seat, SessionServices
 from agent_core.store.lease import lost
@@ -31,10 +33,14 @@ from agent_core.subagents import answers
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.definitions import Definition
 from agent_core.subagents.lent import Borrower, lent
+from agent_core.subagents.life import Life, awaited
 from agent_core.subagents.quiet import Quiet
-from agent_core.subagents.words import stopped_words
+from agent_core.subagents.words import late_words, stopped_words
 from agent_core.text.ansi import clean
 from agent_core.turn import TurnTools
+from agent_core.turn_lease import TurnLease
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Done:
 
 
 class Run:
-    """Of the sub-agent `row`, for a parent whose turn works with `parent`. Used by one thread."""
+    """Of the sub-agent `row`, for a parent whose turn works with `parent`. Run once."""
 
     def __init__(
         self,
@@ -104,33 +110,51 @@ class Run:
         self._progress = progress
         self._tokens = 0
         self._outbox = Outbox(row.session_id)
-        self._quiet = Quiet(options.quiet_seconds, scope, lambda since: board.change(row.id, quiet=since))
+        self._quiet = Quiet(options.quiet_seconds, scope, self._is_silent)
+        self._life = Life()
+        self._saying: list[str] = []
+        """What its model has said in the reply that is under way."""
+        self._called: dict[str, str] = {}
+        self._at_work: dict[str, str] = {}
+        """Its calls, and those of them that run: what each does."""
+        self._turn: TurnTools | None = None
+        self._lease: TurnLease | None = None
 
     def run(self) -> Done:
-        """Run it to its end. Raises AgentError for what goes wrong before it begins."""
+        """Run it to its end, or until it was stopped and does not end. Raises AgentError for what goes wrong before it
+        begins."""
+        return awaited(f"{self._row.id}-turn", self._run, self._scope, self._give_up)
+
+    def _run(self) -> Done:
         services = self._services
         connection, is_parents = self._connect()
         with ExitStack() as kept:
             kept.callback(connection.client.close)
             session_id = self._row.session_id
-            services.store.children.connected(session_id, connection.model, connection.provider)
-            self._board.hear(self._row.id, self._outbox.mailbox)
-            self._row = self._board.change(self._row.id, state="running", model=connection.model)
-            lease = kept.enter_context(
-                turn_lease.held(services.store.leases, session_id, self._scope, lambda holder: None)
-            )
-            turn = self._turn(session_id, connection, is_parents)
+            self._life.keep(lambda: self._begins(connection))
+            self._lease = lease = kept.enter_context(
+                turn_lease.held(services.store.leases, session_id, self._scope, lambda holder: None,
+                                allowed=lambda: self._life.keep(lambda: None))
+            )  # fmt: skip
+            self._turn = turn = self._tools(session_id, connection, is_parents)
             steps = self._order.definition.max_steps or self._options.max_steps
             with self._quiet:
                 end = self._answer(turn, steps)
             turn.meter.end()
             code = end.error.code if end.error is not None else ""
-            self._outbox.emit(events.TurnFinished("", end.outcome, end.steps, end.seconds, end.text, code))
+            self._hear(events.TurnFinished("", end.outcome, end.steps, end.seconds, end.text, code))
             if lease.lost:
                 raise lost()
             if end.outcome != "completed":  # a reply that was cut is no answer, but all that there is
                 end = replace(end, text=_said_last(turn.conversation) or end.text)
-            return self._done(end, steps)
+            state, head = self._ending(end, steps)
+            why = end.error.text if end.error is not None else head
+            return self._life.end(lambda: self._done(state, head, end.text.strip(), end.steps, why))
+
+    def _begins(self, connection: Connection) -> None:
+        self._services.store.children.connected(self._row.session_id, connection.model, connection.provider)
+        self._board.hear(self._row.id, self._outbox.mailbox)
+        self._row = self._board.change(self._row.id, state="running", model=connection.model)
 
     def _answer(self, turn: TurnTools, steps: int) -> TurnEnd:
         """Its turn; an answer that has to fit a schema and does not is asked for once more."""
@@ -167,7 +191,7 @@ class Run:
     def _mode(self) -> Mode:
         return self._parent.toolbox.situation().mode
 
-    def _turn(self, session_id: str, connection: Connection, is_parents: bool) -> TurnTools:
+    def _tools(self, session_id: str, connection: Connection, is_parents: bool) -> TurnTools:
         services, parent, turn_id, base = self._services, self._parent, new_id(), self._prompt()
         meter = Meter(services.store.costs, session_id, services.price, services.budget, window=services.window)
         meter.begin(connection.provider, connection.model)
@@ -181,10 +205,11 @@ class Run:
             sees,
             self._options.auto_approve,
         )
+        box = lent(parent.toolbox, to, self._order.definition, services)
         return TurnTools(
             self._quiet.listened(connection.client),
             Conversation(services.store, session_id, [], services.redact),
-            lent(parent.toolbox, to, self._order.definition, services),
+            replace(box, record=lambda decided: self._life.keep(lambda: box.record(decided))),
             self._hear,
             self._scope,
             lambda: prompt.with_mode(base, _freedom(self._mode())),
@@ -218,22 +243,41 @@ class Run:
 
     @contextmanager
     def _asking(self, question: Question) -> Iterator[None]:
-        self._does(f"asks: {question.title}")
-        self._outbox.emit(events.QuestionAsked(question, 0.0))  # asked by its parent, which knows until when
+        self._hear(events.QuestionAsked(question, 0.0))  # asked by its parent, which knows until when
         try:
             with self._quiet.held():
                 yield
         finally:
-            self._outbox.emit(events.QuestionClosed(question.id, "refuse", ""))  # answered: how shows in the result
+            self._hear(events.QuestionClosed(question.id, "refuse", ""))  # answered: how shows in the result
+
+    def _is_silent(self, since: float) -> None:
+        with self._life.held() as counts:
+            if counts:
+                self._board.change(self._row.id, quiet=since)
 
     def _hear(self, event: events.Event) -> None:
-        self._quiet.heard(event)
-        self._outbox.emit(event)
+        with self._life.held() as counts:
+            if counts:
+                self._quiet.heard(event)
+                self._outbox.emit(event)
+                self._note(event)
+
+    def _note(self, event: events.Event) -> None:
         match event:
+            case events.TextDelta(text):
+                self._saying.append(text)
+            case events.AssistantMessage() | events.PartialDropped():
+                self._saying.clear()
+            case events.QuestionAsked(question):
+                self._does(f"asks: {question.title}")
             case events.StepStarted(step):
                 self._row = self._board.change(self._row.id, steps=step, doing="")
-            case events.ToolQueued(_, name, subject):
-                self._does(f"{name} {subject}")
+            case events.ToolQueued(call_id, name, subject):
+                self._called[call_id] = self._does(f"{name} {subject}")
+            case events.ToolStarted(call_id):
+                self._at_work[call_id] = self._called.get(call_id, "")
+            case events.ToolEnded(call_id) | events.ToolFinished(call_id):
+                self._at_work.pop(call_id, None)
             case events.UsageReported(usage):
                 self._tokens += (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
                 self._row = self._board.change(self._row.id, tokens=self._tokens)
@@ -247,34 +291,72 @@ class Run:
             case _:
                 pass
 
-    def _does(self, words: str) -> None:
+    def _does(self, words: str) -> str:
         doing = " ".join(self._services.redact(clean(words)).split())[: limits.SUBJECT_CHARS]
         self._row = self._board.change(self._row.id, doing=doing)
         self._progress(f"{self._row.id}: {doing}")
+        return doing
 
     # -- its end ------------------------------------------------------------------------------------------------
 
-    def _done(self, end: TurnEnd, steps: int) -> Done:
-        state, head = self._ending(end, steps)
-        said = end.text.strip()
+    def _done(self, state: AgentState, head: str, said: str, steps: int, why: str) -> Done:
+        """Note how it has ended. `head`: how, for who asked for it; `said`: its answer, or its last words."""
         text = said if state == "done" else f"{head}\nWhat it said last:\n{said}" if said else head
         # Of one that failed a person reads why first; that one was stopped they know.
-        shown = said if state != "failed" else end.error.text if end.error is not None else head
-        row = self._board.end(self._row.id, state=state, steps=end.steps, preview=preview(self._services.redact(shown)))
+        shown = why if state == "failed" else said
+        row = self._board.end(self._row.id, state=state, steps=steps, preview=preview(self._services.redact(shown)))
         self._services.store.children.end(row.session_id, row)
         self._progress(f"{row.id}: {state}")
         return Done(row, text)
 
+    def _give_up(self) -> Done | None:
+        """It was stopped and does not end: what it has said last is what it came to. None: it has just ended.
+
+        From the thread that waits for it. Nothing its own threads do is stored or told from now on.
+        """
+        if not self._life.give_up():
+            return None
+        log.warning("%s did not end when it was stopped, and was given up", self._row.id)
+        self._quiet.end()
+        said = "".join(self._saying).strip()
+        if self._turn is not None:
+            self._turn.conversation.close()
+            said = self._settled(self._turn, said) or _said_last(self._turn.conversation)
+        state, head = self._stopped()
+        if self._lease is not None:
+            self._lease.let_go()
+        self._outbox.emit(events.TurnFinished("", "interrupted", self._row.steps, 0.0, said))
+        return self._done(state, f"{head} {late_words(self._at_work.values())}", said, self._row.steps, head)
+
+    def _settled(self, turn: TurnTools, said: str) -> str:
+        """What it had `said` when it was given up is kept and counted, as that of a request that was cut; gives it."""
+        try:
+            if said:
+                message = Message("assistant", self._services.redact(said), interrupted=True)
+                self._services.store.append(turn.conversation.session_id, message)
+                turn.meter.book(LlmReply())  # it was paid for, but nobody says how much
+            turn.meter.end()
+        except StoreError as error:  # no reason not to tell of its end
+            log.warning("the last words of %s were not stored: %s", self._row.id, error)
+        finally:
+            turn.meter.close()
+        return said
+
     def _ending(self, end: TurnEnd, steps: int) -> tuple[AgentState, str]:
         if end.outcome == "completed":
             return "done", ""
-        if self._quiet.has_stopped:
-            return "failed", f"[timed out] It showed no sign of life for {self._quiet.seconds:.0f} s and was stopped."
-        if end.outcome == "interrupted":
-            return "interrupted", stopped_words(self._board, self._row.id)
+        if end.outcome == "interrupted" or self._quiet.has_stopped:
+            return self._stopped()
         if end.error is not None:
             return "failed", f"[failed] {end.error.text}"
         return "failed", f"[not finished] It has used all of its {steps} steps. Give what is left as a smaller task."
+
+    def _stopped(self) -> tuple[AgentState, str]:
+        if self._quiet.has_stopped:
+            return "failed", f"[timed out] It showed no sign of life for {self._quiet.seconds:.0f} s and was stopped."
+        if self._lease is not None and self._lease.lost:
+            return "failed", f"[failed] {lost().text}"
+        return "interrupted", stopped_words(self._board, self._row.id)
 
 
 def _goal(order: Order, sees: bool) -> Message:
