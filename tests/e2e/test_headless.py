@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -209,6 +210,44 @@ def test_a_signal_stops_the_turn_and_what_was_said_is_kept(home, workspace, numb
         assert time.monotonic() - begun < 5 * SLACK
         run(home, workspace, "-c", "-p", "again", server=server)
     assert [m["content"] for m in server.requests[1]["messages"][1:]] == ["go", "Half of it", "again"]
+
+
+def test_after_kill_9_while_a_sub_agent_works_the_person_has_one_notice_and_the_model_one_message(home, workspace):
+    at_work = threading.Event()
+
+    def reply(body, number):
+        first, last = body["messages"][0]["content"], body["messages"][-1]
+        if "# You are a sub-agent" in first:
+            at_work.set()
+            return Reply(text="I look. ", stall=60)
+        if last["role"] == "tool":
+            return Reply(text="Begun.")
+        return Reply(calls=[("delegate_task", {"goal": "look"})]) if last["content"] == "go" else Reply(text="I see.")
+
+    def again(text):
+        done = run(home, workspace, "-c", "-p", text, "--output-format", "stream-json", server=server)
+        told = [events.from_json(line).event for line in map(json.loads, done.stdout.splitlines()[:-1])]
+        notices = [event.params for event in told if isinstance(event, events.Notice) and event.code == "agents_left"]
+        asked = [m["content"] for m in server.requests[-1]["messages"] if "Its task: look" in str(m["content"])]
+        return notices, asked, [event.agents for event in told if isinstance(event, events.AgentsReturned)]
+
+    with ModelServer(reply) as server:
+        process = warm.popen(command("-p", "go"), cwd=workspace, env=environment(home, server))
+        assert at_work.wait(30)
+        end = time.monotonic() + 30
+        while len(server.requests) < 3 and time.monotonic() < end:  # the turn that asked for it says that it has begun
+            time.sleep(0.02)
+        process.kill()
+        process.communicate(timeout=20)
+        assert process.returncode == -signal.SIGKILL
+        notices, asked, ((agent,),) = again("what came of it?")
+        assert notices == [{"count": 1}]
+        assert (agent.id, agent.state) == ("agent-1", "interrupted")
+        (message,) = asked
+        assert "[interrupted] The program ended, or the session was closed, before it had." in message
+        notices, asked, came = again("and now?")
+        assert (notices, asked, came) == ([], [message], []), "told once, and held from then on"
+        assert server.violations == []
 
 
 def test_no_screen_library_is_loaded_on_this_path(home, workspace):
