@@ -62,7 +62,9 @@ ORDER = ("architecture", "e2e", "real", "tui", "core")
 def pytest_collection_modifyitems(items):
     root = Path(__file__).parent
     ranks = {root / name: rank for rank, name in enumerate(ORDER)}
-    items.sort(key=lambda item: ranks.get(item.path.parent, len(ORDER)))
+    # In a folder the longest texts come first, which take longest as a rule: no long file is left for the end.
+    sizes = {path: path.stat().st_size for path in {item.path for item in items}}
+    items.sort(key=lambda item: (ranks.get(item.path.parent, len(ORDER)), -sizes[item.path], item.path))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

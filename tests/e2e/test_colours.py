@@ -30,7 +30,7 @@ class Terminal(Screen):
         while ASK not in self.raw:
             if time.monotonic() > end:
                 return
-            time.sleep(0.001)
+            time.sleep(0.01)
         for part in self._parts:
             time.sleep(self._pause)
             self.send(part)
