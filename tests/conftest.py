@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,11 @@ ORDER = ("architecture", "e2e", "real", "tui", "core")
 def pytest_collection_modifyitems(items):
     root = Path(__file__).parent
     ranks = {root / name: rank for rank, name in enumerate(ORDER)}
-    # In a folder the longest texts come first, which take longest as a rule: no long file is left for the end.
-    sizes = {path: path.stat().st_size for path in {item.path for item in items}}
-    items.sort(key=lambda item: (ranks.get(item.path.parent, len(ORDER)), -sizes[item.path], item.path))
+    # In a folder what has most text and most tests comes first, and takes longest as a rule: no long file is left for
+    # the end.
+    counts = Counter(item.path for item in items)
+    weights = {path: path.stat().st_size + 400 * count for path, count in counts.items()}
+    items.sort(key=lambda item: (ranks.get(item.path.parent, len(ORDER)), -weights[item.path], item.path))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
