@@ -10,7 +10,7 @@ from agent_core.messages import DiffLine, FileDiff, Hunk, Rollback, from_json, t
 from agent_core.rollback import REASONS, ChangedFile, Checkpoint, PlannedFile, RollbackPlan
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, t, texts
-from nanoherm_tui.overlays import approval
+from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.rollback import Chosen, RollbackScreen
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import note_words
@@ -159,7 +159,7 @@ async def test_only_a_second_enter_acts_and_any_other_key_takes_the_first_back()
 async def test_an_enter_that_follows_at_once_does_not_act(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(limits, "APPROVAL_ARM", 0.5)
-    monkeypatch.setattr(approval.Arming.__init__, "__defaults__", (lambda: now[0],))
+    monkeypatch.setattr(Arming.__init__, "__defaults__", (lambda: now[0],))
     async with Opened() as over:
         await over.plan()
         await over.press(*["enter"] * 20)
