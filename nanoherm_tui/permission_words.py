@@ -63,7 +63,10 @@ def sections(seen: Permissions, home: str) -> list[Section]:
 def _now(seen: Permissions) -> list[Line]:
     held = seen.containment
     lines = [
-        Line(t("permissions.mode", mode=seen.mode), detail=(f"{seen.mode}: {t(f'modes.{seen.mode}')}",)),
+        Line(
+            t("permissions.mode", mode=seen.mode),
+            detail=(t("text.pair", name=seen.mode, value=t(f"modes.{seen.mode}")),),
+        ),
         Line(
             t("permissions.policy", policy=seen.policy),
             detail=(t(f"permissions.policy_{seen.policy}"), t("permissions.policy_where")),

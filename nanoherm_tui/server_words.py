@@ -106,7 +106,7 @@ def _line(view: ServerView, home: str) -> ServerLine:
 
 
 def _tool_detail(name: str, title: str, text: str) -> tuple[str, ...]:
-    heading = f"{visible(name)}: {visible(title)}" if title else visible(name)
+    heading = t("text.pair", name=visible(name), value=visible(title)) if title else visible(name)
     said = " ".join(clean(text).split())
     return (heading, said) if said not in ("", name) else (heading,)
 

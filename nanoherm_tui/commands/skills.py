@@ -100,7 +100,7 @@ def _line(skill: Skill, home: str) -> SkillLine:
     unmet = [unmet_words(one) for one in skill.unmet]
     path = shorten_home(visible(skill.path), home)
     state: State = "closed" if not skill.offered else "lacking" if unmet else "offered"
-    detail = (f"{visible(skill.name)}: {words}", path, *unmet)
+    detail = (t("text.pair", name=visible(skill.name), value=words), path, *unmet)
     return SkillLine(visible(skill.name), words, unmet[0] if unmet else place, state, detail)
 
 

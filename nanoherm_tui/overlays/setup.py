@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_core.records import dataclass
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
@@ -105,7 +105,7 @@ class ProviderField(Painted, can_focus=True):
         words = look.style("seltext" if self.has_focus else "text", ground)
         muted = words if self.has_focus else look.style("muted", ground)
         place = f"{self.at + 1} / {len(self._providers)}"
-        return [row(width, [(one_line(self.provider.label), words)], words, [(place, muted)])]
+        return [row(width, [(phrase("providers", one_line(self.provider.label)), words)], words, [(place, muted)])]
 
     def on_focus(self) -> None:
         self.refresh()

@@ -103,7 +103,7 @@ class TourCard(Painted):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         cards = (CARDS[self.at],) if self._is_short else CARDS
         most = max(len(self._lines(card, width)) for card in cards)
-        return most + 2 + (0 if self._is_short else 2)
+        return most + 2 + (0 if self._is_short else 3)  # blank rows at both ends and above the keys
 
     def _lines(self, card: Card, width: int) -> Sequence[str]:
         return wrap(words_of(card, self._keymap, demo=self._demo), max(8, width - _LEFT - _RIGHT - 2))

@@ -31,8 +31,9 @@ async def _diff(stage: Stage) -> None:
 
 
 async def _diff_split(stage: Stage) -> None:
-    stage.app.dock.restore({"split": True})
     commands.run(stage.app, "diff")
+    await stage.settle()
+    stage.app.dock.action_split()
     await stage.settle()
 
 

@@ -27,7 +27,7 @@ from nanoherm_tui.transcript.outcomes import in_words
 SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
 CORE = sorted(Path(agent_core.__file__).parent.rglob("*.py"))
 # Their English lives in the core.
-CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.", "left_because.", "setting_docs.")
+CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.", "left_because.", "providers.", "setting_docs.")
 
 
 def own(language):
