@@ -7,13 +7,14 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
+from agent_core.errors import StoreError
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.model import Delta
 from agent_core.ports.tools import Tool
 from agent_core.services import Connection
-from agent_core.subagents.life import awaited
+from agent_core.subagents.life import Life, awaited
 from agent_core.subagents.run import CrewOptions
 from agent_core.tools import base
 from agent_core.tools.builtin import builtin_tools
@@ -40,6 +41,7 @@ class Deaf:
     def __call__(self, request, sink, cancel):
         sink(Delta("text", "I have seen "))
         self.wait()
+        sink(Delta("retry", "The server is busy."))
         sink(Delta("text", "much more."))
         return self.then
 
@@ -216,6 +218,23 @@ def test_a_server_that_sends_nothing_is_left_by_the_stop_itself(tmp_path, sent):
         desk.session.close()
         desk.session.join(5.0)
         desk.store.close()
+
+
+def test_nothing_is_kept_of_what_was_given_up_and_what_has_ended_is_not_given_up():
+    life, kept = Life(), []
+    with pytest.raises(OSError, match="full"):
+        life.end(lambda: (_ for _ in ()).throw(OSError("full")))
+    life.keep(lambda: kept.append("before"))
+    assert life.give_up(), "an end that was not stored is none"
+    for keep in (life.keep, life.end):
+        with pytest.raises(StoreError, match="given up"):
+            keep(lambda: kept.append("after"))
+    with life.held() as counts:
+        assert not counts
+    assert kept == ["before"]
+    ended = Life()
+    assert ended.end(lambda: "its end") == "its end"
+    assert not ended.give_up()
 
 
 def test_one_that_ends_just_as_it_is_given_up_has_ended_by_itself(monkeypatch):
