@@ -32,6 +32,7 @@ class Deaf:
     def __init__(self, then):
         self.begun, self.free, self.over = threading.Event(), threading.Event(), threading.Event()
         self.then = then
+        self.filled = 0
 
     def wait(self):
         self.begun.set()
@@ -45,19 +46,27 @@ class Deaf:
         sink(Delta("text", "much more."))
         return self.then
 
-    def tool(self):
-        def run():
+    def tools(self):
+        def dig():
             self.wait()
             return base.ToolOutput("late", "late")
 
-        return Tool(
-            "dig",
-            "Digs.",
-            base.schema([]),
-            lambda args: Effect("write"),
-            lambda args: "deep",
-            lambda args, ctx: base.prepared(NoAction(), run),
-        )
+        def fill():
+            self.filled += 1
+            return base.ToolOutput("full", "full")
+
+        return _tool("dig", "write", dig), _tool("fill", "command", fill)  # the second one after the first
+
+
+def _tool(name, kind, run):
+    return Tool(
+        name,
+        "Needs no consent.",
+        base.schema([]),
+        lambda args: Effect(kind),
+        lambda args: "deep",
+        lambda args, ctx: base.prepared(NoAction(), run),
+    )
 
 
 @pytest.fixture
@@ -66,7 +75,7 @@ def office(tmp_path, monkeypatch):
     made = []
 
     def make(deaf, parent, child, **more):
-        desk = Office(tmp_path, parent, child, tools=(*builtin_tools(), deaf.tool()), **more)
+        desk = Office(tmp_path, parent, child, tools=(*builtin_tools(), *deaf.tools()), **more)
         made.append((desk, deaf))
         return desk
 
@@ -100,10 +109,9 @@ def let_go_changes_nothing(desk, deaf):
     assert stored(desk) == before
     assert len(desk.child.requests) == asked
     assert len(desk.drain()) == told
-    assert not (desk.workspace / "late.txt").exists()
+    assert not deaf.filled
 
 
-WRITES_LATER = call(("write_file", {"path": "late.txt", "content": "late"}))
 LATE = "[timed out] It did not end within"
 
 
@@ -126,9 +134,8 @@ def stop_of_turn(desk):
 def test_one_whose_model_goes_on_when_it_is_stopped_is_given_up_with_what_it_said_last(
     office, options, stop, state, why
 ):
-    deaf = Deaf(WRITES_LATER)
+    deaf = Deaf(call(("fill", {})))
     desk = office(deaf, [delegate(("worker", "a")), say("I see.")], [deaf], options=options)
-    desk.session.send(intents.SetMode("auto", confirmed=True))
     desk.session.send(intents.Submit("go"))
     assert deaf.begun.wait(10)
     if stop is not None:
@@ -148,9 +155,8 @@ def test_one_whose_model_goes_on_when_it_is_stopped_is_given_up_with_what_it_sai
 
 def test_one_whose_tool_goes_on_when_it_is_stopped_is_given_up_and_runs_no_other(office):
     deaf = Deaf(None)
-    two = call(("dig", {}), ("run_command", {"command": "touch late.txt"}))
+    two = call(("dig", {}), ("fill", {}))
     desk = office(deaf, [delegate(("worker", "a")), say("I see.")], [two, say("never")], options=ONE_AT_ONCE)
-    desk.session.send(intents.SetMode("auto", confirmed=True))
     desk.session.send(intents.Submit("go"))
     assert deaf.begun.wait(10)
     stop_by_person(desk)
