@@ -227,7 +227,7 @@ def listed(parts: Iterable[str]) -> str:
 
 def pair(name: str, value: str) -> str:
     """A name and what belongs to it."""
-    return t("plain.pair", name=name, value=value)
+    return t("text.pair", name=name, value=value)
 
 
 def head(title: str) -> str:
