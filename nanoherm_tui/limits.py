@@ -13,6 +13,7 @@ THEME_SETTLE: Final = 0.5  # seconds; a broken file that is younger may be half 
 # -- composer and approval ---------------------------------------------------------------------------------------
 COMPOSER_SHARE: Final = 3  # the draft grows to this part of the screen's height, then scrolls
 PENDING_ROWS: Final = 3  # texts that wait, shown above the draft; the rest is counted
+PENDING_HIGH: Final = 30  # rows of the screen under which they take two: a question and its field want the others
 SLASH_ROWS: Final = 8  # commands offered at once
 CHIP_LINES: Final = 9  # a paste of so many lines, about a third of a usual screen, is one word in the draft
 CHIP_NAME: Final = 30  # cells of an image's name in its chip

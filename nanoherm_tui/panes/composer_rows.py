@@ -25,7 +25,10 @@ class PendingRows(Painted):
         labels = t("composer.steer"), t("composer.queued")
         pad = max(map(cell_width, labels)) + 2
         waiting = [(labels[0], s) for s in self.steers] + [(labels[1], q) for q in self.queued]
-        shown = waiting[-limits.PENDING_ROWS :]
+        most = limits.PENDING_ROWS
+        if self.app.size.height < limits.PENDING_HIGH:
+            most = 2 if len(waiting) <= 2 else 1
+        shown = waiting[-most:]
         rows = []
         for index, (label, value) in enumerate(shown):
             left: list[Part] = [(fit(label, pad), muted), (one_line(plain(value)), words)]

@@ -10,6 +10,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
+from nanoherm_tui.panes.composer_rows import PendingRows
 from tests.tui.composer_app import ComposerApp, rows, type_keys
 
 # -- sending and lines --------------------------------------------------------------------------------------------
@@ -218,6 +219,18 @@ async def test_every_row_is_as_wide_as_the_screen_and_no_glyph_is_ambiguous(them
             for row in rows(app):
                 assert cell_len(row) == size[0]
                 assert not set(row) & set("…·│─▌■●◐→×—")
+
+
+@pytest.mark.parametrize(
+    ("high", "shown"), [(36, ["1 more", "steer a", "steer b", "steer c"]), (24, ["3 more", "steer c"])]
+)
+async def test_on_a_low_screen_what_waits_leaves_room_for_a_question_and_its_field(high, shown):
+    app = ComposerApp()
+    async with app.run_test(size=(80, high)) as pilot:
+        app.composer.set_pending(("first", "steer a", "steer b", "steer c"), ())
+        await pilot.pause()
+        lines = [strip.text for strip in app.composer.query_one(PendingRows).rows(60)]
+        assert [words for words, line in zip(shown, lines, strict=True) if words in line] == shown
 
 
 async def test_a_list_above_the_draft_stays_there_when_the_screen_gets_lower():

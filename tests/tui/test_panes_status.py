@@ -328,6 +328,7 @@ async def test_the_colour_of_the_mode_tells_how_free_it_is(info, role):
         (1, 1, 120, "? 1 waiting elsewhere (F7)"),
         (3, 1, 120, "? 3 waiting, 1 elsewhere (F7)"),
         (3, 1, 76, "? 1 elsewhere"),
+        (3, 3, 26, "? 3"),
     ],
 )
 def test_questions_of_sessions_out_of_view_are_counted_apart_with_the_key_that_leads_there(
