@@ -22,7 +22,7 @@ from agent_core.toolsets import NOT_OFFERED
 if TYPE_CHECKING:
     from agent_core.checkpoints import Options as CheckpointOptions
     from agent_core.confinement import Options as WallOptions
-    from agent_core.subagents.run import CrewOptions
+    from agent_core.subagents.order import CrewOptions
 
 _WHOSE_MODEL: Final = (
     "model.default", "model.provider", "model.base_url", "providers", "fallback_providers", "fallback_model",
@@ -159,7 +159,7 @@ def checkpoints(config: Config, places: Places) -> CheckpointOptions:
 
 def crew(config: Config) -> CrewOptions:
     """Whom sub-agents ask, and how far they go."""
-    from agent_core.subagents.run import CrewOptions  # no start waits for it
+    from agent_core.subagents.order import CrewOptions  # no start waits for it
 
     get, of = config.get, "delegation"
     return CrewOptions(

@@ -20,7 +20,7 @@ from agent_core.services import Seat, SessionServices
 from agent_core.subagents.beside import Beside
 from agent_core.subagents.crew import Crew
 from agent_core.subagents.definitions import ANYTHING, Definition, Found, chosen, shipped
-from agent_core.subagents.run import CrewOptions, Done, Order
+from agent_core.subagents.order import CrewOptions, Done, Order
 from agent_core.tools import base, delegate
 from agent_core.tools.delegate_task import Task, delegate_task
 

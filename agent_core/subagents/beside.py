@@ -22,7 +22,7 @@ from agent_core.services import Seat, SessionServices
 from agent_core.spill import FOLDER, Results
 from agent_core.store.delegations import Asked, Left
 from agent_core.subagents.crew import Crew
-from agent_core.subagents.run import Order
+from agent_core.subagents.order import Order
 from agent_core.subagents.words import ENDED_WITH_IT
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp_characters

@@ -15,7 +15,8 @@ from agent_core.services import Seat, SessionServices
 from agent_core.store.children import Birth
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.gate import Gate
-from agent_core.subagents.run import CrewOptions, Done, Order, Run, told_cost
+from agent_core.subagents.order import CrewOptions, Done, Order
+from agent_core.subagents.run import Run
 from agent_core.subagents.words import stopped_words
 from agent_core.text.ansi import clean
 from agent_core.turn import TurnTools
@@ -112,7 +113,7 @@ class Crew:
         except BaseException:
             self._ended(row.id, "failed")
             raise
-        if (told := told_cost(self._services, self._seat.session_id)) is not None:
+        if (told := _told_cost(self._services, self._seat.session_id)) is not None:
             self._seat.emit(told)
         return done
 
@@ -136,3 +137,12 @@ class Crew:
     def close(self) -> None:
         """The session is closed: all of them are stopped."""
         self.board.close()
+
+
+def _told_cost(services: SessionServices, session_id: str) -> events.UsageLoaded | None:
+    """What a session has used with its children, for who shows it."""
+    try:
+        spent = services.store.costs.spent(session_id)
+    except StoreError:  # the next request tells it
+        return None
+    return events.UsageLoaded(spent.usage, spent.cost, spent.is_partial)

@@ -7,10 +7,9 @@ counts towards its parent's budget.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
 
 from agent_core import events, limits, prompt, turn_lease, view
 from agent_core.agent import TurnEnd, run_turn
@@ -19,21 +18,20 @@ from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation
 from agent_core.delegation import AgentRow, AgentState
 from agent_core.errors import StoreError
-from agent_core.messages import ImagePart, Message, new_id, user
+from agent_core.messages import Message, new_id, user
 from agent_core.meter import Meter
 from agent_core.names import BLIND, Mode
 from agent_core.outbox import Outbox
 from agent_core.ports.asking import Question
 from agent_core.ports.extras import Guidance
 from agent_core.ports.model import LlmReply
-from agent_core.records import dataclass
 from agent_core.services import Connection, Seat, SessionServices
 from agent_core.store.lease import lost
 from agent_core.subagents import answers
 from agent_core.subagents.board import Board, preview
-from agent_core.subagents.definitions import Definition
 from agent_core.subagents.lent import Borrower, lent
 from agent_core.subagents.life import Life, awaited
+from agent_core.subagents.order import CrewOptions, Done, Order, first_message
 from agent_core.subagents.quiet import Quiet
 from agent_core.subagents.words import late_words, stopped_words
 from agent_core.text.ansi import clean
@@ -41,46 +39,6 @@ from agent_core.turn import TurnTools
 from agent_core.turn_lease import TurnLease
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class CrewOptions:
-    """What the config says of sub-agents."""
-
-    model: str = ""
-    """Of those that name none; empty: the parent's."""
-    provider: str = ""
-    max_steps: int = limits.AGENT_STEPS
-    auto_approve: bool = False
-    """delegation.subagent_auto_approve (SUB-08)."""
-    quiet_seconds: float = 0.0
-    """Without a sign of life for so long one is stopped (delegation.child_timeout_seconds); 0: never."""
-    fallbacks: tuple[Any, ...] = ()
-    """What stands in for a model that is not the parent's: entries as in fallback_providers (SUB-12)."""
-    at_once: int = limits.AGENTS_AT_ONCE
-    """How many of a session run side by side (SUB-03, SUB-07)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What one is asked to do."""
-
-    definition: Definition
-    task: str
-    context: str = ""
-    schema: Mapping[str, Any] | None = None
-    """What its answer has to be, as JSON Schema; None: words."""
-    images: tuple[ImagePart, ...] = ()
-    group: str = ""
-    """What the model calls those that belong together; one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How one has ended, and what is told of it."""
-
-    row: AgentRow
-    text: str
 
 
 class Run:
@@ -160,7 +118,7 @@ class Run:
         """Its turn; an answer that has to fit a schema and does not is asked for once more."""
         ask, schema = self._compactor(turn).ask, self._order.schema
         sees = turn.toolbox.context.sees_images
-        end = run_turn(turn, _goal(self._order, sees), self._steers, steps, ask)
+        end = run_turn(turn, first_message(self._order, sees), self._steers, steps, ask)
         if schema is None or end.outcome != "completed":
             return end
         text, found = answers.looked_at(end.text, schema)
@@ -359,18 +317,6 @@ class Run:
         return "interrupted", stopped_words(self._board, self._row.id)
 
 
-def _goal(order: Order, sees: bool) -> Message:
-    """Its first message: the task, and what comes with it; images for a model that `sees`."""
-    parts = [order.task.strip()]
-    if context := order.context.strip():
-        parts.append(f"# What you should know\n{context}")
-    if order.schema is not None:
-        parts.append(answers.wanted(order.schema))
-    if order.images and not sees:
-        parts.append(f"[{len(order.images)} images came with this. You cannot be shown images: say so in your result.]")
-    return user("\n\n".join(parts), order.images if sees else ())
-
-
 def _said_last(conversation: Conversation) -> str:
     return next((m.text for m in reversed(tuple(conversation)) if m.role == "assistant" and m.text.strip()), "")
 
@@ -378,12 +324,3 @@ def _said_last(conversation: Conversation) -> str:
 def _freedom(mode: Mode) -> Mode:
     """The mode whose sentence tells a sub-agent how free it is: a goal is its parent's to declare reached."""
     return "auto" if mode == "goal" else mode
-
-
-def told_cost(services: SessionServices, session_id: str) -> events.UsageLoaded | None:
-    """What a session has used with its children, for who shows it."""
-    try:
-        spent = services.store.costs.spent(session_id)
-    except StoreError:  # the next request tells it
-        return None
-    return events.UsageLoaded(spent.usage, spent.cost, spent.is_partial)

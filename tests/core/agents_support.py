@@ -7,7 +7,7 @@ from agent_core import events
 from agent_core.extras.agents import AgentsExtra
 from agent_core.services import Connection
 from agent_core.subagents.definitions import Definition, Found
-from agent_core.subagents.run import CrewOptions
+from agent_core.subagents.order import CrewOptions
 from tests.core.session_support import PlayedModel, Table, call
 
 EXPLORER = Definition("explorer", "Looks around.", "You look around.", allowed_tools=frozenset({"read_file", "grep"}))

@@ -15,7 +15,7 @@ from agent_core.models import Models, ModelSettings
 from agent_core.ports.model import Delta
 from agent_core.safety.paths import PathRules
 from agent_core.subagents.answers import looked_at
-from agent_core.subagents.run import CrewOptions
+from agent_core.subagents.order import CrewOptions
 from agent_core.text.json_schema import problems
 from tests.core.agents_support import WORKER, Office, results
 from tests.core.image_support import image

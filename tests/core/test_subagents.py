@@ -16,7 +16,7 @@ from agent_core.ports.model import Delta, LlmReply
 from agent_core.safety.paths import PathRules
 from agent_core.store.children import Birth
 from agent_core.subagents.definitions import Definition, Found
-from agent_core.subagents.run import CrewOptions
+from agent_core.subagents.order import CrewOptions
 from tests.core.agents_support import EXPLORER, WORKER, Office, delegate, results
 from tests.core.session_support import call, say
 

@@ -15,7 +15,7 @@ from agent_core.ports.model import Delta
 from agent_core.ports.tools import Tool
 from agent_core.services import Connection
 from agent_core.subagents.life import Life, awaited
-from agent_core.subagents.run import CrewOptions
+from agent_core.subagents.order import CrewOptions
 from agent_core.tools import base
 from agent_core.tools.builtin import builtin_tools
 from tests.core.agents_support import Office, delegate, results
