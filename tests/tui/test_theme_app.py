@@ -5,9 +5,11 @@ import pytest
 from nanoherm_tui import symbols
 from nanoherm_tui.compat.told import GroundTold
 from nanoherm_tui.eight_bit import MIN_CONTRAST, contrast, shown
+from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.themes import GROUNDS
 from tests.fakes.model_server import Reply
+from tests.tui.overlay_app import OverlayApp, rows
 from tests.tui.test_app import Stage
 
 MINE = "base: nanoherm-light\nroles:\n  accent: '{accent}'\n"
@@ -289,3 +291,13 @@ async def test_whatever_is_drawn_can_be_read(tmp_path, monkeypatch, themes, eigh
             assert contrast(fg, bg) >= MIN_CONTRAST, (theme, where, words, fg, bg, round(contrast(fg, bg), 2))
         grounds = {ground for _, ground in found}
         assert {known[theme].colour(role) for role in GROUNDS} <= grounds, "everything was looked at"
+
+
+@pytest.mark.parametrize(("theme", "seen"), [("nanoherm-dark", True), ("ansi", False)])
+async def test_words_behind_an_overlay_are_not_read_with_its_own_where_it_has_no_ground(theme, seen):
+    app = OverlayApp(theme)
+    async with app.run_test(size=(120, 20)) as pilot:
+        app.push_screen(NameScreen("A name", "a"))
+        await pilot.pause()
+        beside = {line[:20].strip() for line in rows(app)} - {""}
+        assert bool(beside) == seen
