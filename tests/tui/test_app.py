@@ -114,7 +114,7 @@ async def test_while_an_answer_streams_nothing_but_its_own_block_is_drawn(tmp_pa
         await stage.until(lambda: app.transcript.stats["syncs"] - syncs > 10)
         assert stage.state == "running"
         assert (app.sessions_pane.builds, app.dock.builds, app.title_row.paints, app.dock.paints) == before
-        # A running mark is a row of its own accord, the one of a moment ago may be drawn only now; the stream adds none.
+        # A running mark is a row of its own accord, that of a moment ago may be drawn only now; the stream adds none.
         ticks = 0 if still else (time.monotonic() - began) / limits.TICK_SECONDS + 2
         assert app.sessions_pane.paints - paints <= ticks
         again = app.transcript.stats["renders"]
