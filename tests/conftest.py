@@ -1,6 +1,7 @@
 """What holds for all tests: property tests are judged by what they find, not by how busy the machine is."""
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -29,12 +30,14 @@ def databases_are_copied():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def temporary_files_go_with_those_of_pytest(tmp_path_factory):
-    """A program that a test kills removes nothing of its own. pytest keeps the folders of its last three runs."""
-    folder = tmp_path_factory.getbasetemp() / "t"
-    folder.mkdir(mode=0o700)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", str(folder))
+def temporary_files_go_at_the_end():
+    """A program that a test kills removes nothing of its own. As /tmp is, so that other users may write there too."""
+    with (
+        tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        os.chmod(folder, 0o1777)
+        patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", None)  # asks again
         yield
 
