@@ -305,7 +305,7 @@ class Program:
                     self._take_waiting()
                     if time.monotonic() - told > 0.1:
                         told = time.monotonic()
-                        for id_ in ids:
+                        for id_ in (*ids, *(request["id"] for request in self._syncs)):
                             _tell(id=id_, left=left)
             finally:
                 state.close()

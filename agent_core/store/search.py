@@ -125,6 +125,8 @@ class Search:
         self._child = LineChild(argv, "indexing")
         self._lock = threading.Lock()
         self._reader: sqlite3.Connection | None = None
+        self._left = 0
+        """Messages that were missing in the index when it was last asked."""
 
     def warm(self) -> None:
         """Somebody is about to search: bring the index up to date meanwhile. Does not block."""
@@ -225,7 +227,9 @@ class Search:
                     path=str(self._index),
                 )
             return 0, True  # what was indexed before can still be found
-        return (0 if "done" in answer else max(1, asked.left)), False
+        # The child tells between two steps, which one who waits for less may miss: then it is what was told last.
+        self._left = 0 if "done" in answer else asked.left or self._left or 1
+        return self._left, False
 
     def _is_fresh(self) -> bool:
         with self._db.read() as c:

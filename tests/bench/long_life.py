@@ -48,7 +48,8 @@ GLANCE = 4.0
 """Seconds after which the screen is drawn anew: of a word only the cells that differ are written, maybe in pieces."""
 BEGUN = 3
 """New sessions one after the other, at the beginning."""
-SEARCH = (b"Search what was said", b"hits in", b"No hits")
+SEARCH = (b"Search what was said", b"hits", b"left", b"No ")
+"""Of the search's first row: it asks, or tells how many were found, or are not looked at yet, or that there are none."""
 SIZES = ((150, 40), (80, 24), (200, 60), (40, 10), (150, 40))
 ASKED = frozenset({"command", "task", "edit"})
 QUESTION = (b"once", b"rule", b"mode ask")

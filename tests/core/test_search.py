@@ -486,3 +486,18 @@ def test_what_sub_agents_said_comes_behind_all_else_and_not_at_all_to_a_model(ro
     assert [hit.session.id for hit in search.find("needle", agents=False).hits] == [parent]
     store.reset(parent)
     assert search.find("needle", wait=30.0).hits == ()
+
+
+def test_who_asks_while_the_index_grows_is_told_how_much_is_left(room):
+    store, search = room
+    session, slices = store.create("/w").id, 15
+    for number in range(slices * limits.SEARCH_SLICE):
+        store.append(session, user(f"{number} 夏令时那天的对账差一个小时 alpha beta " * 12))
+    first = search._child.ask(sync=True, keys=[])
+    told, end = [], time.monotonic() + 60.0
+    while "done" not in first.wait(0.01) and time.monotonic() < end:  # each asks anew while the first is not done
+        told.append(search.find("alpha", wait=0.1).left)
+    known = [left for left in told if left > 1]
+    assert len(set(known)) > 1, told
+    assert known == sorted(known, reverse=True)
+    assert max(known) < slices * limits.SEARCH_SLICE
