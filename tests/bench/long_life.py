@@ -49,7 +49,7 @@ GLANCE = 4.0
 BEGUN = 3
 """New sessions one after the other, at the beginning."""
 SEARCH = (b"Search what was said", b"hits", b"left", b"No ")
-"""Of the search's first row: it asks, or tells how many were found, or are not looked at yet, or that there are none."""
+"""Of the search's first row: it asks, tells how many were found or are not looked at yet, or that there are none."""
 SIZES = ((150, 40), (80, 24), (200, 60), (40, 10), (150, 40))
 ASKED = frozenset({"command", "task", "edit"})
 QUESTION = (b"once", b"rule", b"mode ask")
