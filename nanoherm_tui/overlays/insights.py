@@ -11,11 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, boxed
-from nanoherm_tui.overlays.reading import ReadScreen, Scrolled
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.overlays.reading import ReadFoot, ReadScreen, Scrolled
+from nanoherm_tui.strips import Painted, Part, flow, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width, wrap
 
@@ -113,17 +112,9 @@ class InsightHead(Painted):
                 return
 
 
-class _Foot(Painted):
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        spans = self.screen.query_one(InsightHead).spans
-        keys = [
-            (f"1-{len(spans)}", t("insights.choose")),
-            ("Esc", t("usage.close")),
-            ("PgUp PgDn", t("insights.scroll")),
-        ]
-        rows = flow(width, hints(look, keys), look.style("text", "surface"))
-        return rows[:1] if self.app.size.height < limits.SHORT else rows
+class _Foot(ReadFoot):
+    def keys(self) -> list[tuple[str, str]]:
+        return [(f"1-{len(self.screen.query_one(InsightHead).spans)}", t("insights.choose")), *super().keys()]
 
 
 class InsightScreen(ReadScreen):

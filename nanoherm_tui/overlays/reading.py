@@ -39,6 +39,7 @@ class Scrolled(Painted):
         """Other rows are to be shown, from the first on."""
         self.top, self._whole = 0, None
         self.refresh(layout=True)
+        self._tell()
 
     def scroll_rows(self, rows: int) -> None:
         self.top += rows
@@ -50,9 +51,12 @@ class Scrolled(Painted):
         return len(self._all(self.size.width)) > self.size.height
 
     def on_resize(self) -> None:
-        """Whether all is in view is known now."""
+        self._tell()
+
+    def _tell(self) -> None:
+        """Whether all is in view is known now: the foot says so."""
         for foot in self.screen.query(ReadFoot):
-            foot.refresh()
+            foot.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         room = self.app.size.height - (1 if self.is_short else _AROUND)
@@ -109,14 +113,17 @@ class ReadScreen(Overlay[None]):
 
 
 class ReadFoot(Painted):
-    """How it closes, and how it scrolls where it does: one row."""
+    """How it closes, and how it scrolls where it does: one row where that has room for both."""
+
+    def keys(self) -> list[tuple[str, str]]:
+        screen = self.screen
+        scrolls = isinstance(screen, ReadScreen) and screen.body.is_cut
+        return [("Esc", t("usage.close")), *([("PgUp PgDn", t("insights.scroll"))] if scrolls else [])]
 
     def paint(self, width: int) -> list[Strip]:
-        look, screen = look_of(self), self.screen
-        keys = [("Esc", t("usage.close"))]
-        if isinstance(screen, ReadScreen) and screen.body.is_cut:
-            keys.append(("PgUp PgDn", t("insights.scroll")))
-        return flow(width, hints(look, keys), look.style("text", "surface"))[:1]
+        look = look_of(self)
+        rows = flow(width, hints(look, self.keys()), look.style("text", "surface"))
+        return rows[:1] if self.app.size.height < limits.SHORT else rows
 
 
 class ReadTable(ReadScreen):

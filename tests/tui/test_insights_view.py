@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -140,6 +141,11 @@ async def test_a_late_answer_is_passed_over_and_nothing_says_so():
         screen.show(pictured(Insights(5, 0, 0, 0, Spent(), (), (0,) * 24, ())))
         await pilot.pause()
         assert "Nothing was used then." in shown(app)
+        assert "Esc close" in shown(app)
+        assert "PgUp" not in shown(app)  # nothing scrolls
+        screen.show(pictured(replace(used(30), days=5)))
+        await pilot.pause()
+        assert "PgUp PgDn scroll" in shown(app)
         await pilot.press("q")
         assert not isinstance(app.screen, InsightScreen)
 
