@@ -5,6 +5,7 @@ Words are plain text, never markup; what comes from outside has to be cleaned be
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol, Self, cast
@@ -125,9 +126,9 @@ class Painted(Widget):
 
     _painted: tuple[object, list[Strip]] | None = None
 
+    @abstractmethod
     def paint(self, width: int) -> list[Strip]:
         """All rows, each exactly `width` cells wide. Kept until the size, the look or `refresh` asks for others."""
-        raise NotImplementedError
 
     def rows(self, width: int) -> list[Strip]:
         key = (width, self.size.height, look_of(self))

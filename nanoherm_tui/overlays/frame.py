@@ -16,7 +16,6 @@ from textual.widget import Widget
 from nanoherm_tui import limits
 from nanoherm_tui.compat.compositor import draw_surely
 from nanoherm_tui.panes.draft import DraftArea, editing_keys
-from nanoherm_tui.strips import Painted
 from nanoherm_tui.text import cut
 
 CssPath = str | PurePath | list[str | PurePath] | None
@@ -49,7 +48,7 @@ class Overlay(ModalScreen[Result]):
 
     def refresh_look(self) -> None:
         """Theme or language have changed."""
-        for widget in self.query(Painted):
+        for widget in self.query("Painted"):  # and of every class below it
             widget.refresh()
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:

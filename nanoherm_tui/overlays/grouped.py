@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 
@@ -103,14 +104,17 @@ class GroupedList(Painted, Generic[H, R]):
             self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
             self.refresh()
 
+    @abstractmethod
     def clicked(self, line: R) -> None:
-        raise NotImplementedError
+        """A row was clicked on."""
 
+    @abstractmethod
     def draw_heading(self, of: H | None, cells: int) -> Strip:
-        raise NotImplementedError
+        """A heading in `cells` cells; of None a blank line."""
 
+    @abstractmethod
     def draw_row(self, line: R, here: bool, cells: int) -> Strip:
-        raise NotImplementedError
+        """A row in `cells` cells; `here`: the cursor is on it."""
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from textual.strip import Strip
 
 from nanoherm_tui import limits
@@ -44,9 +46,9 @@ class Popup(Painted):
             self.at = (self.at + step) % self.count if self.at >= 0 else (0 if step > 0 else self.count - 1)
             self.refresh()
 
+    @abstractmethod
     def parts(self, index: int, width: int, here: bool) -> tuple[list[Part], list[Part]]:
         """The words of row `index` in `width` cells, at least one: what stands left, and right, where it is not cut."""
-        raise NotImplementedError
 
     def rows(self, width: int) -> list[Strip]:
         """As painted, behind a blank of the pane's own ground: beside the list no state of a tool is seen."""

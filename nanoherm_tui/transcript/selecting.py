@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -53,42 +54,52 @@ class Selecting(PaneKeys, ScrollView):
     # -- what the widget gives ------------------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def lines(self) -> Sequence[Line]:
         """The lines of the window."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _selected(self) -> Selected | None:
-        raise NotImplementedError
+        """What is selected in the model that is shown; None: none is shown."""
 
     @property
+    @abstractmethod
     def _cursor(self) -> Cursor | None:
-        raise NotImplementedError
+        """The cursor on blocks in the model that is shown."""
 
     @property
+    @abstractmethod
     def _width(self) -> int:
-        raise NotImplementedError
+        """Cells of a row."""
 
+    @abstractmethod
     def _layout(self) -> Layout | None:
-        raise NotImplementedError
+        """The layout of the model that is shown, once the widget has a size."""
 
+    @abstractmethod
     def _chosen(self) -> tuple[Entry, Block] | None:
-        raise NotImplementedError
+        """The block under the cursor."""
 
+    @abstractmethod
     def _sync(self, *, everything: bool = False) -> None:
-        raise NotImplementedError
+        """Show what the layout says now."""
 
+    @abstractmethod
     def _paint_mark(self) -> None:
-        raise NotImplementedError
+        """Paint the mark at the lower right anew, if it says something else now."""
 
+    @abstractmethod
     def _release(self) -> None:
-        raise NotImplementedError
+        """Follow the end again if it was left for nothing but a selection or a hit."""
 
+    @abstractmethod
     def _on_mark(self, x: int, y: int) -> bool:
-        raise NotImplementedError
+        """Whether the mark is at a place of the widget: clicks there are its own."""
 
+    @abstractmethod
     def _ask_copy(self, text: str, missing: str) -> None:
-        raise NotImplementedError
+        """Have text copied; `missing` is what is said when there is none."""
 
     def on_blur(self) -> None:
         """Keys go elsewhere; what they have selected stays."""
