@@ -1,22 +1,23 @@
 """A SKILL.md taken apart: what its frontmatter says, its body, and what is wrong with it by line. Pure.
 
-Whatever a file holds, something usable comes of it: frontmatter that is no YAML is read line by line, as `key: value`,
-and one that never ends is part of the body. What `skills check` tells of that is in `problems`. Source: SKILL-02,
+Whatever a file holds, something usable comes of it: frontmatter that is no YAML is read key by key, so that one wrong
+line costs its own key and no other, and one that never ends is part of the body. What `skills check` tells of that is in `problems`. Source: SKILL-02,
 SKILL-05.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agent_core import limits
 from agent_core.records import dataclass
 
-_OPENS: Final = re.compile(r"---[ \t]*\n")
-_CLOSES: Final = re.compile(r"^---[ \t]*(?:\n\s*\n|\n|\Z)", re.MULTILINE)
-_PLAIN: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:\s+(.*))?\Z")
+_OPENS: Final = re.compile(r"---[^\S\n]*\n")
+_CLOSES: Final = re.compile(r"^---[^\S\n]*(?:\n\s*\n|\n|\Z)", re.MULTILINE)
+_KEY: Final = re.compile(r"([^\s#:-][^:]*|):(?:\s+(.*))?\Z")
+"""A line that begins a key; what is indented below belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def parse(text: str) -> Document:
     if closed is None:
         problem = Problem(1, "the frontmatter does not end. Put a line with --- behind it.")
         return Document({}, text, (problem,), whole=False)
-    meta, problems = _meta(text[opened.end() : closed.start()])
+    meta, problems = _meta(text[opened.end() : closed.start()].removesuffix("\n"))
     return Document(meta, text[closed.end() :], problems, has_frontmatter=True)
 
 
@@ -72,15 +73,15 @@ def _meta(text: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     try:
         found = _load(text)
     except _Refused as refused:
-        return _line_by_line(text), (refused.problem,)
+        return _key_by_key(text), (refused.problem,)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = (mark.line if mark else 0) + 2
         fault = f"{error.problem or 'this is no YAML'}. Correct it; text with a colon in it needs quotes."
-        return _line_by_line(text), (Problem(line, fault),)
+        return _key_by_key(text), (Problem(line, fault),)
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
         fault = "it is nested too deep" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
-        return _line_by_line(text), (Problem(2, f"the frontmatter is no YAML: {fault}. Correct it."),)
+        return _key_by_key(text), (Problem(2, f"the frontmatter is no YAML: {fault}. Correct it."),)
     if found is None:
         return {}, ()
     if not isinstance(found, dict):
@@ -107,9 +108,38 @@ def _load(text: str) -> Any:
     return yaml.load(text, Loader=loader)
 
 
-def _line_by_line(text: str) -> dict[str, Any]:
+def _key_by_key(text: str) -> dict[str, Any]:
+    """Each key with what stands behind and below it: a list or a mapping where that is one, else the text as written."""
     found: dict[str, Any] = {}
+    begun: list[tuple[str, str, list[str]]] = []
     for line in text.split("\n"):
-        if (pair := _PLAIN.match(line)) is not None:
-            found[pair[1]] = (pair[2] or "").strip().strip("\"'")
+        if (pair := _KEY.match(line)) is not None:
+            begun.append((pair[1].strip(), (pair[2] or "").strip(), []))
+        elif begun and line.strip():
+            begun[-1][2].append(line)
+    for key, said, below in begun:
+        found[_unquoted(key)] = _value(said, below)
     return found
+
+
+def _value(said: str, below: Sequence[str]) -> Any:
+    """What a key holds: a list, a mapping or lines below it as YAML has them, anything else as it is written."""
+    import yaml
+
+    if below or said.startswith(("[", "{")):
+        try:
+            found = _load("\n".join((f"k: {said}", *below)))["k"]
+        except (_Refused, yaml.YAMLError, ValueError, RecursionError, OverflowError):
+            found = None
+        if isinstance(found, (list, dict, str)):
+            return found
+        said = " ".join((said, *map(str.strip, below))) if said else ""
+    return _unquoted(said)
+
+
+def _unquoted(text: str) -> str:
+    """`text` without quotes around it, also where the closing one was forgotten."""
+    quote = text[:1]
+    if quote and quote in "\"'" and (text.count(quote) == 1 or (text.count(quote) == 2 and text.endswith(quote))):
+        return text.strip(quote)
+    return text
