@@ -1,8 +1,8 @@
 """A SKILL.md taken apart: what its frontmatter says, its body, and what is wrong with it by line. Pure.
 
 Whatever a file holds, something usable comes of it: frontmatter that is no YAML is read key by key, so that one wrong
-line costs its own key and no other, and one that never ends is part of the body. What `skills check` tells of that is in `problems`. Source: SKILL-02,
-SKILL-05.
+line costs its own key and no other, and one that never ends is part of the body. What `skills check` tells of that is
+in `problems`. Source: SKILL-02, SKILL-05.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _load(text: str) -> Any:
 
 
 def _key_by_key(text: str) -> dict[str, Any]:
-    """Each key with what stands behind and below it: a list or a mapping where that is one, else the text as written."""
+    """Each key with what stands behind and below it."""
     found: dict[str, Any] = {}
     begun: list[tuple[str, str, list[str]]] = []
     for line in text.split("\n"):

@@ -131,7 +131,7 @@ def references(text: str) -> tuple[Reference, ...]:
             continue
         typed = match["kind"] is not None
         group = "value" if typed else "path"
-        written = _without_ending(match[group])
+        written = _without_ending(match[group], typed=typed)
         raw = text[match.start() : match.start(group) + len(written)]
         kind = next((k for k in _TYPED if k == match["kind"]), "path")
         lines = None
@@ -170,12 +170,22 @@ def _quoted_changes(text: str) -> list[tuple[int, int]]:
 _TYPED: Final[tuple[Kind, ...]] = ("file", "folder", "git", "url")
 
 
-def _without_ending(word: str) -> str:
-    """`word` without what belongs to the sentence around it: a full stop, a bracket that was not opened in it."""
+def _without_ending(word: str, *, typed: bool) -> str:
+    """`word` without what belongs to the sentence around it: a full stop, a bracket that was not opened in it.
+
+    The folder itself and the one above it are dots, and stay where a path is `typed`: `@folder:.`, `@folder:src/..`.
+    """
     counts = {sign: word.count(sign) for pair in _BRACKETS.items() for sign in pair}
     end = len(word)
     while end:
         last = word[end - 1]
+        if last == ".":
+            dots = end
+            while end and word[end - 1] == ".":
+                end -= 1
+            if typed and dots - end <= 2 and (not end or word[end - 1] == "/"):
+                return word[:dots]
+            continue
         opening = _BRACKETS.get(last)
         if last not in ",.;:!?\\" and (opening is None or counts[last] <= counts[opening]):
             break

@@ -22,6 +22,21 @@ from tests.core.session_support import Table, say
         ("@url:https://e.org/A_(b)).", [("@url:https://e.org/A_(b)", "url", "https://e.org/A_(b)", None, None)]),
         ("@diff, then @staged.", [("@diff", "diff", "", None, None), ("@staged", "staged", "", None, None)]),
         ("@diff.txt", [("@diff.txt", "path", "diff.txt", None, None)]),
+        (
+            "@folder:. @folder:src/.. (@folder:..)",
+            [
+                ("@folder:.", "folder", ".", None, None),
+                ("@folder:src/..", "folder", "src/..", None, None),
+                ("@folder:..", "folder", "..", None, None),
+            ],
+        ),
+        (
+            "@file:a.b... @file:etc/...",
+            [
+                ("@file:a.b", "file", "a.b", None, None),
+                ("@file:etc/", "file", "etc/", None, None),
+            ],
+        ),
         ("@git:v1.2", [("@git:v1.2", "git", "v1.2", None, None)]),
         ("me@example.org pkg@1.2 x/@types/node `@staged` @ @", []),
     ],

@@ -112,9 +112,11 @@ def found_names(shelf: Shelf) -> list[str]:
         # One wrong line costs its own key alone: lists and mappings beside it stay what they are.
         ("---\nfor: Use: it\nplatforms: [linux]\nmore:\n  tags:\n    - a\n---\nT\n",
          {"for": "Use: it", "platforms": ["linux"], "more": {"tags": ["a"]}}, "T\n", 2),
-        ("---\nfor: Use: it\n  twice\nto: >\n  one\n  two\n---\nT\n", {"for": "Use: it twice", "to": "one two"}, "T\n", 2),
+        ("---\nfor: Use: it\n  twice\nto: >\n  one\n  two\n---\nT\n",
+         {"for": "Use: it twice", "to": "one two"}, "T\n", 2),
         ("---\nname: a\n: lost\n---\nT\n", {"name": "a", "": "lost"}, "T\n", 3),
-        ('---\na: "C:\\Users"\nb: "q": r\nc: "open\n---\nT\n', {"a": "C:\\Users", "b": '"q": r', "c": "open"}, "T\n", 2),
+        ('---\na: "C:\\Users"\nb: "q": r\nc: "open\n---\nT\n',
+         {"a": "C:\\Users", "b": '"q": r', "c": "open"}, "T\n", 2),
         ("---\nto: |\n  one\n  two\n---\nT\n", {"to": "one\ntwo"}, "T\n", None),
         ("---\u00a0\nname: a\n---\u3000\nT\n", {"name": "a"}, "T\n", None),
         ("---\n- a\n---\nT\n", {}, "T\n", 2),
