@@ -327,7 +327,8 @@ def test_a_process_on_its_way_from_program_to_program_shows_what_it_was_started_
             looks.append(b"LASTING=mark" in shown)
     while looks and not looks[-1]:  # it has ended, and is not a zombie yet: nothing is there to be shown
         looks.pop()
-    assert looks and all(looks)
+    assert looks
+    assert all(looks)
 
 
 # -- nobody waits for a person ----------------------------------------------------------------------------------------
