@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -58,7 +58,7 @@ class _Entry:
     place: str
     """"file:line"."""
     lines: Mapping[str, int]
-    """Of its keys, where they are known."""
+    """Of its keys and of those below them ("tools.include"), where they are known."""
     of_project: bool
     file: str
 
@@ -97,13 +97,20 @@ def _in_yaml(source: Source) -> list[_Entry]:
         if section.node.id == "mapping":
             for entry in reading.entries(section.node):
                 if entry.key is not None:
-                    below = reading.entries(entry.node) if entry.node.id == "mapping" else ()
-                    lines = {one.key: one.line for one in below if one.key is not None}
+                    lines = dict(_lines(entry.node))
                     place = f"{source.place}:{entry.line}"
                     out.append(
                         _Entry(entry.key, reading.plain(entry.node), place, lines, source.of_project, source.place)
                     )
     return out
+
+
+def _lines(node: reading.Node, depth: int = 2) -> Iterator[tuple[str, int]]:
+    for one in reading.entries(node):  # none of what is no mapping
+        if one.key is not None:
+            yield one.key, one.line
+            if depth > 1:
+                yield from ((f"{one.key}.{below}", line) for below, line in _lines(one.node, depth - 1))
 
 
 def _in_json(source: Source) -> list[_Entry]:
@@ -166,6 +173,13 @@ _KNOWN: Final = frozenset(_names(
 _INTERNAL: Final = frozenset({"startup_ms", "timeout_ms", "bearer_token_env_var", "env_http_headers"})
 """Read, and not for us to suggest."""
 
+_OF_TOOLS: Final = frozenset(_names("include exclude resources prompts"))
+"""Below `tools`; the helpers for resources and prompts are there by what servers can do (R34)."""
+_OAUTH: Final = _names("client_id client_secret scope callback_port")
+_OAUTH_ALIASES: Final = {"scopes": "scope", "redirect_port": "callback_port", "port": "callback_port"}
+_OAUTH_UNUSED: Final = frozenset(_names("enabled client_name redirect_uri redirect_host timeout"))
+"""Of other tools: how their own log-in goes."""
+
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _OTHER_VARIABLE: Final = re.compile(r"\$\{(?:input|command|config):[^}]*\}")
 
@@ -196,19 +210,31 @@ class _Reader:
         """The entry in our own spelling; what nobody knows is a problem to be told, not an error."""
         out: dict[str, Any] = {}
         for key, value in given.items():
-            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-\s]", "_", str(key)).lower()
+            name = _our_way(key)
             name = _ALIASES.get(name, name)
             if name in _KNOWN:
                 if name not in out or value is not None:
                     out[name] = value
             elif name not in _UNUSED and not name.startswith(("_", "x_")):
-                line = self._entry.lines.get(str(key))
-                place = f"{self._entry.file}:{line}" if line else self._entry.place
-                words = f"{place}: {CONFIG_KEY}.{printable(self._entry.name)}.{printable(str(key))} is not known."
-                if near := difflib.get_close_matches(name[: limits.SUBJECT_CHARS], sorted(_KNOWN - _INTERNAL), n=1):
-                    words += f" Did you mean {near[0]}?"
-                self.problems.append(ConfigError("mcp_unknown_key", words, file=self._entry.file, key=str(key)))
+                self._nobody_knows(str(key), name, _KNOWN - _INTERNAL)
         return out
+
+    def _nobody_knows(self, path: str, name: str, known: Collection[str]) -> None:
+        """Tell of a key, by its dotted `path` as it is written; `name` is how we would write its last part."""
+        line = self._entry.lines.get(path)
+        place = f"{self._entry.file}:{line}" if line else self._entry.place
+        words = f"{place}: {CONFIG_KEY}.{printable(self._entry.name)}.{printable(path)} is not known."
+        if near := difflib.get_close_matches(name[: limits.SUBJECT_CHARS], sorted(known), n=1):
+            words += f" Did you mean {near[0]}?"
+        self.problems.append(
+            ConfigError(
+                "mcp_unknown_key",
+                words,
+                file=self._entry.file,
+                key=f"{CONFIG_KEY}.{self._entry.name}.{path}",
+                line=line or 0,
+            )
+        )
 
     def _made(self, keys: Mapping[str, Any]) -> ServerConfig:
         command, args = self._command(keys.get("command"), keys.get("args"))
@@ -340,6 +366,9 @@ class _Reader:
             tools = {"include": tools}
         if tools is not None and not isinstance(tools, dict):
             raise _Wrong("has tools that are neither a list nor include and exclude")
+        for key in tools or {}:
+            if key not in _OF_TOOLS:
+                self._nobody_knows(f"tools.{key}", str(key), ("include", "exclude"))
         both = {**keys, **(tools or {})}
         out = []
         for name in ("include", "exclude"):
@@ -361,8 +390,15 @@ class _Reader:
             return OAuthOptions() if value else None
         if not isinstance(value, dict):
             raise _Wrong("has oauth that is no mapping of client_id, client_secret, scope, callback_port")
-        keys = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower(): one for key, one in value.items()}
-        scope = keys.get("scope", keys.get("scopes")) or ""
+        keys: dict[str, Any] = {}
+        for key, one in value.items():
+            name = _our_way(key)
+            name = _OAUTH_ALIASES.get(name, name)
+            if name in _OAUTH:
+                keys[name] = one
+            elif name not in _OAUTH_UNUSED:
+                self._nobody_knows(f"oauth.{key}", name, _OAUTH)
+        scope = keys.get("scope") or ""
         port = keys.get("callback_port") or 0
         if not isinstance(port, int) or not 0 <= port < 65_536:
             raise _Wrong("has an oauth.callback_port that is no port")
@@ -372,6 +408,11 @@ class _Reader:
             " ".join(map(str, scope)) if isinstance(scope, list) else str(scope),
             port,
         )
+
+
+def _our_way(key: object) -> str:
+    """A key as we write it: words with `_` between them."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-\s]", "_", str(key)).lower()
 
 
 def _with_problem(kept: ServerConfig, text: str, value: Any) -> ServerConfig:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_core import names, trust
 from agent_core.config import schema, settings
-from agent_core.config.load import ConfigWarning, check_setting, load, parse_value
+from agent_core.config.load import ConfigWarning, check_setting, load, parse_value, read_dotenv
 from agent_core.config.paths import find_places
 from agent_core.config.write import set_key
 from agent_core.errors import ConfigError
@@ -249,9 +249,34 @@ def _no_such(config: Config, places: Places) -> list[ConfigWarning]:
     return found
 
 
+def _of_servers(places: Places, standing: trust.Standing) -> list[ConfigWarning]:
+    """Of the MCP servers that the config names, those that cannot be used, and keys that nobody knows."""
+    from agent_core.extras.server_desk import sources
+    from agent_core.mcp import config as mcp_config
+
+    files = {str(file) for file in places.config_files}
+    named = (source for source in sources(places, standing) if source.place in files)
+    found = mcp_config.read(named, {**read_dotenv(places), **os.environ}, places.home)
+    warnings = [
+        ConfigWarning(
+            wrong.params["file"], wrong.params.get("line", 0), wrong.params.get("key", ""), wrong.code, wrong.text
+        )
+        for wrong in found.problems
+        if wrong.code != "bad_yaml"  # of a file whose lines are told already
+    ]
+    for server in found.servers:
+        if server.problem and server.name not in found.held:
+            file, _, line = server.place.rpartition(":")
+            key = f"{mcp_config.CONFIG_KEY}.{server.name}"
+            warnings.append(ConfigWarning(file, int(line), key, "mcp_entry", server.problem))
+    return warnings
+
+
 def _check(args: argparse.Namespace, places: Places) -> int:
-    config = in_force(places)
-    warnings = [*config.warnings, *_no_such(config, places)]
+    standing = trust.look(places, GrantsFile(places.grants_file))
+    config = load(places, os.environ, {}, standing.config)
+    warnings = [*config.warnings, *_no_such(config, places), *_of_servers(places, standing)]
+    warnings.sort(key=lambda one: (one.file, one.line))
     code = names.EXIT_FAILED if warnings else names.EXIT_OK
     if args.json:
         fields = ("file", "line", "key", "code", "text")

@@ -117,6 +117,23 @@ def test_check_names_each_line_that_does_not_count(run, tmp_path):
     assert [(one["line"], one["code"]) for one in told["problems"]] == [(1, "unknown_key"), (4, "bad_value")]
 
 
+def test_check_names_what_of_its_servers_does_not_count_at_any_depth(run, tmp_path):
+    put(
+        tmp_path,
+        "mcp_servers:\n  git:\n    command: a\n    tools: {inclde: [b], prompts: false}\n"
+        "    oauth:\n      scopes: [x]\n      redirect_port: 9\n      clientid: c\n  none: {}\nui:\n",
+    )
+    code, out, _ = run("check")
+    file = file_of(tmp_path)
+    assert code == 1
+    assert out.splitlines() == [
+        f"{file}:4: mcp_servers.git.tools.inclde is not known. Did you mean include?",
+        f"{file}:8: mcp_servers.git.oauth.clientid is not known. Did you mean client_id?",
+        f"{file}:9: the MCP server none names neither a command nor a url. Write one of them.",
+        f"{file}:10: there is no setting ui. Check its spelling and its indentation.",
+    ]
+
+
 def test_a_theme_of_ones_own_and_another_name_of_an_engine_are_taken_and_check_names_what_is_gone(run, tmp_path):
     own = tmp_path / "home" / ".nanohermes" / "themes" / "dusk.yaml"
     own.parent.mkdir(parents=True)
