@@ -428,13 +428,6 @@ class Conversations:
         return any(view.session.busy or view.turn_started for view in self.views.values())
 
     @property
-    def ending_tasks(self) -> int:
-        """How many commands and sub-agents in the background, of all sessions, end with the program."""
-        views = self.views.values()
-        commands = sum(task.state == "running" and not task.kept for view in views for task in view.tasks)
-        return commands + sum(row.background and row.ended is None for view in views for row in view.agents)
-
-    @property
     def questions(self) -> int:
         """How many questions wait for an answer."""
         return sum(len(view.waiting) for view in self.views.values())

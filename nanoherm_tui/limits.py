@@ -62,6 +62,7 @@ AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session 
 
 # -- line by line -------------------------------------------------------------------------------------------------
 PLAIN_HOLD: Final = 2.0  # seconds without a key before lines come between those that are being typed
+PLAIN_MISSED: Final = 256 * KB  # characters of a session out of view that wait until one comes back to it
 PLAIN_LISTED: Final = 20  # sessions, hits or messages in one list: more is not listened to
 PLAIN_REMIND: Final = 60.0  # seconds before a question's end at which the time left is said again
 PLAIN_STILL: Final = (10.0, 30.0, 60.0)  # seconds after which what still runs is told of; then each minute

@@ -9,8 +9,8 @@ from agent_core import intents
 from nanoherm_tui import interrupt, limits
 from nanoherm_tui.commands import run
 from nanoherm_tui.commands.panes import focus_pane
-from nanoherm_tui.commands.tasks import leaving_words
 from nanoherm_tui.i18n import t
+from nanoherm_tui.leaving_words import leaving_words
 from nanoherm_tui.overlays.frame import Overlay
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def press_ctrl_c(app: NanohermApp, argument: str) -> None:
     elif step == "quit":
         app.exit(0)
     elif step == "hint":
-        app.hint(leaving_words(app) or t("app.again_to_quit", key="Ctrl+C"), limits.AGAIN_SECONDS)
+        app.hint(_also_ends(app) or t("app.again_to_quit", key="Ctrl+C"), limits.AGAIN_SECONDS)
 
 
 def press_escape(app: NanohermApp) -> None:
@@ -82,10 +82,14 @@ def stop(app: NanohermApp, argument: str) -> None:
 
 
 def leave(app: NanohermApp, argument: str) -> None:
-    """End the program; if commands in the background would end with it, say so first, and end it the second time."""
-    words, now = leaving_words(app), time.monotonic()
+    """End the program; if what cannot be seen would end with it, say so first, and end it the second time."""
+    words, now = _also_ends(app), time.monotonic()
     if not words or now - app.last_leave < limits.TOLD_HINT:
         app.exit(0)
         return
     app.last_leave = now
     app.hint(words)
+
+
+def _also_ends(app: NanohermApp) -> str:
+    return leaving_words(app.conversations.views.values(), app.view) if app.furnished else ""

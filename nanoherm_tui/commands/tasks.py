@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_core import intents
 from agent_core.errors import AgentError
 from nanoherm_tui.commands.panes import focus_pane
-from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.i18n import tell
 from nanoherm_tui.panes.task_output import Piece
 
 if TYPE_CHECKING:
@@ -58,11 +58,3 @@ def read_output(app: NanohermApp, task_id: str, start: int, end: int) -> None:
             app.dock.show_output(task_id, found)
 
     app.desk.do(read, come)
-
-
-def leaving_words(app: NanohermApp) -> str:
-    """What the end of the program would end too; empty: nothing."""
-    count = app.conversations.ending_tasks if app.furnished else 0
-    if not count:
-        return ""
-    return t("tasks.leaving_one") if count == 1 else t("tasks.leaving", n=count)

@@ -113,7 +113,7 @@ class Face:
         self.opened.gather()
         self._beside.settle()
         self.questions.put()
-        if self._input_over and self.questions.is_open:
+        if self._input_over:
             self.questions.refuse()
         self._write()
         if not (self.questions.is_open or self._at_work):
@@ -182,8 +182,7 @@ class Face:
     @property
     def _is_over(self) -> bool:
         """No line will come, and nothing that began here goes on, beside the turns neither."""
-        goes_on = self._at_work or (self.opened.current is not None and self.session.goes_on)
-        return self._input_over and not goes_on
+        return self._input_over and not (self._at_work or self.opened.goes_on)
 
     @property
     def _prompt(self) -> str:

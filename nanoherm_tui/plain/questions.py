@@ -201,8 +201,11 @@ class Questions:
         return was_shown
 
     def refuse(self) -> None:
-        """Nobody can answer any more."""
+        """Nobody can answer any more, here or in a session out of view."""
         self._shown = None
         self._choices.clear()
         if self._asked is not None:
             self._send(Answer(self._asked.question.id, "refuse"))
+        for one, waits in self._face.opened.waiting_elsewhere():
+            one.view.session.send(Answer(waits.question.id, "refuse"))
+            one.view.waiting.remove(waits)

@@ -63,7 +63,11 @@ def sessions(face: Face, title: str) -> None:
 
 def session_line(face: Face, row: SessionRow) -> str:
     title = one_line(visible(row.title)) or t("sessions.untitled")
-    return listed((title, age(time.time() - row.updated), face.shown_path(row.workspace)))
+    one = face.opened.all.get(row.id)
+    state = ""
+    if one is not None and one.view.session.busy:
+        state = t("transcript.asks" if one.view.waiting else "transcript.running")
+    return listed((title, state, age(time.time() - row.updated), face.shown_path(row.workspace)))
 
 
 def _open(face: Face, session_id: str) -> None:
@@ -92,17 +96,15 @@ def delete(face: Face, argument: str) -> None:
     if not face.session.stored:
         face.say(t("plain.nothing_stored"))
         return
+    if face.opened.busy:  # it would be stopped by it
+        face.say(t("plain.busy"))
+        return
     gone, title = face.session.id, one_line(face.view.title) or t("sessions.untitled")
-
-    def work() -> None:
-        face.opened.switch(face.host.new)
-        if face.session.id != gone:
-            face.opened.forget(gone)
-            face.host.delete(gone)
-            face.opened.deleted.append(gone)
-            face.say(t("app.deleted", title=title, command="/restore"))
-
-    face.do(work)
+    face.opened.switch(face.host.new)
+    face.opened.forget(gone)
+    face.host.delete(gone)
+    face.opened.deleted.append(gone)
+    face.say(t("app.deleted", title=title, command="/restore"))
 
 
 def restore(face: Face, argument: str) -> None:
@@ -125,6 +127,9 @@ def clear(face: Face, argument: str) -> None:
 
     def work() -> None:
         def emptied() -> None:
+            if face.opened.busy:
+                face.say(t("plain.busy"))
+                return
             face.opened.forget(here)
             face.opened.switch(lambda: face.host.reset(here))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_core import intents, names
 from nanoherm_tui import interrupt, limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.leaving_words import leaving_words
 
 if TYPE_CHECKING:
     from nanoherm_tui.interrupt import Step
@@ -43,7 +44,7 @@ class Stopping:
             face.say(self._words() or t("app.again_to_quit", key="Ctrl+C"))
 
     def leave(self) -> None:
-        """End the program; where commands in the background would end with it, only the second time."""
+        """End the program; where what cannot be seen would end with it, only the second time."""
         words, now = self._words(), time.monotonic()
         if words and self._face.source.is_terminal and now - self._last_leave > limits.TOLD_HINT:
             self._last_leave = now
@@ -52,6 +53,6 @@ class Stopping:
             self._face.exit_code = names.EXIT_OK
 
     def _words(self) -> str:
-        tasks = [task for one in self._face.opened.all.values() for task in one.view.tasks]
-        count = sum(task.state == "running" and not task.kept for task in tasks)
-        return "" if not count else t("tasks.leaving_one") if count == 1 else t("tasks.leaving", n=count)
+        opened = self._face.opened
+        views = [one.view for one in opened.all.values()]
+        return leaving_words(views, opened.current.view if opened.current is not None else None)

@@ -7,6 +7,7 @@ import pytest
 from agent_core import intents
 from agent_core.background import Task, TaskOutput
 from nanoherm_tui import i18n, limits
+from nanoherm_tui.leaving_words import leaving_words
 from nanoherm_tui.panes import tasks as tab
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.status import StatusInfo, status_row
@@ -454,13 +455,37 @@ async def test_a_real_command_is_listed_read_back_to_its_beginning_kept_and_ende
         assert lines[:-1] == whole[: len(lines) - 1], "piece joins piece, whatever byte they were cut at"
         await stage.pilot.press("K")
         await stage.until(lambda: stage.task.kept)
-        assert app.conversations.ending_tasks == 0
+        assert not leaving_words([app.view], app.view)
         await stage.pilot.press("K")
         await stage.until(lambda: not stage.task.kept)
         await stage.pilot.press("x", "x")
         await stage.until(lambda: stage.task.state == "killed")
         await stage.until(lambda: app._ticker is None)
         assert "1 task" not in stage.status()
+
+
+class _View:
+    """What is asked of a session's view when the program is left."""
+
+    def __init__(self, busy=False, tasks=(), agents=()):
+        self.session, self.tasks, self.agents = self, tasks, agents
+        self.busy = busy
+
+
+@pytest.mark.parametrize(
+    ("busy", "in_view", "tasks", "words"),
+    [
+        ((False, False), 0, (), ""),
+        ((True, False), 0, (), ""),  # the one somebody looks at
+        ((True, False), 1, (), "Again quits, and stops the turn of another session."),
+        ((True, True, True), 1, (), "Again quits, and stops the turns of 2 other sessions."),
+        ((False, False), 1, ALL, "Again quits, and ends 1 task."),
+        ((True, False), 1, ALL, "Again quits. Stopped turns of other sessions: 1; ended tasks: 1."),
+    ],
+)
+def test_whoever_leaves_is_told_what_ends_that_nobody_sees(busy, in_view, tasks, words):
+    views = [_View(one, tasks if at == 0 else ()) for at, one in enumerate(busy)]
+    assert leaving_words(views, views[in_view]) == words
 
 
 async def test_quitting_says_first_what_ends_with_the_program(tmp_path):
