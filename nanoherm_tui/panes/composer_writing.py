@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_core.knowledge import Typed
     from agent_core.snippets import Snippet
     from nanoherm_tui.keymap import Keymap
-    from nanoherm_tui.overlays.slash import ValuesOf
+    from nanoherm_tui.overlays.slash import Offer, ValuesOf
     from nanoherm_tui.panes.composer_messages import How
     from nanoherm_tui.panes.kill_draft import KillDraft
 
@@ -263,7 +263,7 @@ class ComposerWriting(ComposerBody):
             draft.move_cursor((row_index + 1, 0))
             return
         chosen = self._popup.chosen
-        if chosen is not None:
+        if chosen is not None and not self._is_guess(chosen):
             self._draft.put(chosen.draft)
             if not chosen.whole:
                 return
@@ -287,6 +287,11 @@ class ComposerWriting(ComposerBody):
                 self._history.add(text)
                 self._reset()
                 self.post_message(messages.SlashEntered(text))
+
+    def _is_guess(self, chosen: Offer) -> bool:
+        """Whether an offer only has the letters of what was typed, which may be a command that is not known yet."""
+        written = self._draft.text.lower()
+        return self._typed is None and " " not in written and not chosen.draft.lower().startswith(written)
 
     def _run_shell(self, shell: ShellCommand) -> None:
         if shell.command:

@@ -260,3 +260,18 @@ async def test_a_command_sent_before_the_list_is_there_waits_for_it(typed, poste
         await pilot.pause()
         assert app.posted == posted
         assert any("No command /git:commit" in row for row in rows(app)) == (not posted)
+
+
+async def test_a_name_is_not_taken_for_another_with_its_letters_before_the_list_is_there():
+    app = ComposerApp()
+    app.typed = None
+    async with app.run_test(size=(80, 24)) as pilot:
+        await type_keys(pilot, *"/init")
+        await pilot.pause()
+        assert any("/insights" in row for row in rows(app))  # it has those letters in that order
+        await pilot.press("enter")
+        await pilot.pause()
+        assert (app.posted, app.composer.text) == ([], "/init")
+        app.composer.typed = (Typed("init", "write a first AGENTS.md", "[what]", place="built-in"),)
+        await pilot.pause()
+        assert app.posted == [("send", "/init")]
