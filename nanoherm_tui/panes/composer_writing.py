@@ -80,10 +80,10 @@ class ComposerWriting(ComposerBody):
     def typed(self, typed: Sequence[Typed]) -> None:
         self._typed = self._popup.typed = typed
         sent, self._sent_early = self._sent_early, ""
+        if self._is_command and not self._search.is_on:
+            self._popup.update(self._draft.text)
         if sent and sent == self.text:
             self._enter()
-        elif self._is_command and not self._search.is_on:
-            self._popup.update(self._draft.text)
 
     def forget_typed(self) -> None:
         """Another session's draft is shown: what can be typed in it is not known yet."""
