@@ -1,4 +1,5 @@
-"""What a terminal answers among the keys: a colour, or what it calls itself. Pure; compat/reading.py reads with it."""
+"""What comes among the keys in parts: what a terminal answers (a colour, or what it calls itself), and keys told with
+their text. Pure; compat/reading.py reads with it."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ ANSWER: Final = re.compile(
 )
 """An answer: one of the terminal's colours, with an end if none is lost, or its name and version."""
 BEGUN: Final = re.compile(
-    rf"\x1b(?:\](?:1(?:[0-9](?:;(?:r|rg|rgb|rgba|{_COLOUR}\x1b?))?)?)?|P(?:>(?:\|{_NAME}\x1b?)?)?)?\Z"
+    rf"\x1b(?:\](?:1(?:[0-9](?:;(?:r|rg|rgb|rgba|{_COLOUR}\x1b?))?)?)?|P(?:>(?:\|{_NAME}\x1b?)?)?|\[[0-9:]*;[0-9:;]*)?\Z"
 )
-"""What may become an answer when more has been read: the start of one at the end of what has."""
+"""What may become an answer, or a key with its text, when more has been read: the start of one at the end of what has.
+"""
 ALSO_KEYS: Final = ("\x1b", "\x1bP")
 """Starts that are a key by themselves, often pressed: Esc, and Alt+Shift+P. They do not wait long for the rest."""
 

@@ -13,6 +13,7 @@ from textual.drivers import linux_driver
 from textual.message import Message
 
 from nanoherm_tui import limits, terminal_answers, terminal_colours
+from nanoherm_tui.compat import text_keys
 from nanoherm_tui.compat.told import GroundTold, NameTold
 from nanoherm_tui.text import pasted
 
@@ -110,8 +111,22 @@ class ReadByRead(XTermParser):
         self._tail = last if begins < 0 and not start and "\x1b" in last else ""
         self._pasting = begins >= 0
         if start < end:
-            yield from super().feed(data[start:end])
+            yield from self._read_keys(data[start:end])
         return data[end:]
+
+    def _read_keys(self, data: str) -> Iterable[Message]:
+        """Textual's keys; but a long text that an input method commits at once is more than it waits for."""
+        at = 0
+        for commit in text_keys.COMMIT.finditer(data):
+            text = text_keys.committed(commit)
+            if len(text) > 1:
+                if before := data[at : commit.start()]:
+                    yield from super().feed(before)
+                at = commit.end()
+                for one in filter(text_keys.is_text, text):
+                    yield from self._sequence_to_key_events(one)
+        if at < len(data):
+            yield from super().feed(data[at:])
 
     def _goes_on(self, text: str) -> bool:
         """Whether `text` is the rest of lines without paste marks that came in several reads."""
@@ -134,9 +149,10 @@ class ReadByRead(XTermParser):
 
 
 def read_lines_as_pastes() -> None:
-    """Have Textual's driver, from its next start on, read with `ReadByRead`.
+    """Have Textual's driver, from its next start on, read with `ReadByRead`, and widgets take all that is text.
 
     A terminal, multiplexer or script without bracketed paste sends a pasted text as keys, each line end an Enter: a
     message a line. In the driver it is still known what came together.
     """
+    text_keys.take_all_text()
     setattr(linux_driver, "XTermParser", ReadByRead)  # noqa: B010  # the module does not export the name

@@ -177,6 +177,9 @@ async def test_what_is_owed_is_drawn_also_before_the_new_size_of_the_terminal_is
             assert (pilot.app._owes, paper.painted) == ("", painted + 1)
 
 
+COMMITTED = ("你", "好", "fullwidth_comma", "space", "A")
+"""No control byte of it is a key, and no number beyond all characters one either."""
+
 PASTES = {
     "marks and escapes cut by reads": (
         ["\x1b[20", "0~one\x1b", "[31m\rtwo\x1b", "]0;title\x07\r", "three\x1b[20", "1~", "x"],
@@ -189,6 +192,12 @@ PASTES = {
     "lines without marks before marks": (["one\rtwo\rthree\x1b[200~x\x1b[201~"], ["paste:one\ntwo\nthree", "paste:x"]),
     "lines a program coloured": (["one\r\x1b[1;31mtwo\x1b[0m\rthree\r"], ["paste:one\ntwo\nthree\n"]),
     "keys with Enter among them": (["a\r\x1b[Ab\r"], ["a", "enter", "up", "b", "enter"]),
+    "a commit of an input method, by its characters": (
+        ["a\x1b[;;20320:22909:65292:27:13:32:1114112:65u"],
+        ["a", *COMMITTED],
+    ),
+    "a commit in two reads": (["\x1b[49;;20320:22", "909u\r"], ["你", "好", "enter"]),
+    "keys with their text": (["\x1b[97;;97u\x1b[13;2u"], ["a", "shift+enter"]),
     "one typed line": (["\x1b[A\r"], ["up", "enter"]),
 }
 

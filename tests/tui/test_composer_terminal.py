@@ -151,6 +151,21 @@ class Terminal:
 F9 = "\x1b[20~"
 
 
+SENTENCE = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。👩\u200d💻"
+UNPRINTABLE = "全角\u3000空格 👩\u200d💻 می\u200cخواهم \U0001fae8 a\u00a0b"
+"""The blank of Chinese typing, joiners, an emoji younger than Python, a blank that does not break."""
+
+
+def commit(text):
+    """As an input method commits it where the terminal speaks the kitty protocol."""
+    return f"\x1b[49;;{':'.join(str(ord(one)) for one in text)}u"
+
+
+def parts(data):
+    """In reads of a few bytes, as over a slow line."""
+    return (data[at : at + 9] for at in range(0, len(data), 9))
+
+
 def test_what_terminals_send_means_what_people_pressed(tmp_path):
     cases = {
         "burst of lines": (["a\nb\nc\n"], [], "a\nb\nc\n"),
@@ -166,6 +181,13 @@ def test_what_terminals_send_means_what_people_pressed(tmp_path):
         "bracketed, then sent": (["\x1b[200~b\x1b[1m\rc\x1b[201~\r"], [("send", "b\nc")], ""),
         "unmarked with colours": (["one\rtwo\x1b[31mred\x1b[0m\rthree\r"], [], "one\ntwored\nthree\n"),
         "input method": (["\x1b[49;;20320:22909u"], [], "你好"),
+        "input method, a sentence": (
+            ["a", commit(SENTENCE), "b" + commit("好。") + "\r"],
+            [("send", f"a{SENTENCE}b好。")],
+            "",
+        ),
+        "input method, in parts": (list(parts(commit(SENTENCE))), [], SENTENCE),
+        "characters Python cannot print": (list(UNPRINTABLE), [], UNPRINTABLE),
         "kitty shift+enter": (["a", "\x1b[13;2u", "b"], [], "a\nb"),
         "modifyOtherKeys shift+enter": (["a", "\x1b[27;2;13~", "b"], [], "a\nb"),
         "esc return": (["a", "\x1b\r", "b"], [], "a\nb"),

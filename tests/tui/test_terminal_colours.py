@@ -79,7 +79,20 @@ def test_every_beginning_of_an_answer_may_become_one(answer, said):
 
 @pytest.mark.parametrize(
     "keys",
-    ["\x1b[A", "\x1bOP", "\x1b]x", "\x1b]0;", "a", "\x1b\x1b[", "\x1b]11;rgb:ff\r", "\x1bPx", "\x1bP>x", "\x1bp"],
+    [
+        "\x1b[A",
+        "\x1b[1;5A",
+        "\x1b[49;;20320:22909u",
+        "\x1bOP",
+        "\x1b]x",
+        "\x1b]0;",
+        "a",
+        "\x1b\x1b[",
+        "\x1b]11;rgb:ff\r",
+        "\x1bPx",
+        "\x1bP>x",
+        "\x1bp",
+    ],
 )
 def test_keys_are_no_beginning_of_an_answer(keys):
     assert not BEGUN.search(keys)
