@@ -301,7 +301,6 @@ class CompareScreen(Overlay[Place | None]):
         yield boxed(self._head, self._body, CompareFoot(id="compare-foot"))
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._body.focus()
 
     def action_move(self, step: int) -> None:

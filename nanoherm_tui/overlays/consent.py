@@ -122,7 +122,6 @@ class ConsentScreen(Overlay[Agreed]):
         yield boxed(self._body, self._keys)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._arming.asked()
         self.set_interval(_TICK, self._look)
 

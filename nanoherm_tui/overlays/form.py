@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
@@ -13,15 +12,16 @@ from agent_core.records import dataclass
 from nanoherm_tui.form_values import Values, changed, first_values, missing, written
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.overlays.name import NameScreen
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Part, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.servers import FormField
+    from nanoherm_tui.overlays.frame import CssPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,6 @@ class FormList(FollowedList[str, FieldRow]):
         return row(cells, left, words, [(side, words), (" ", words)] if side else [])
 
 
-class _Foot(Painted):
-    fills = False
-    wrong = ""
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        keys = [(key("enter"), t("form.fill_in" if self.fills else "form.choose")), ("s", t("form.send"))]
-        keys.append(("Esc", t("form.decline")))
-        said: list[list[Part]] = [[(self.wrong, look.style("warn", "surface"))]] if self.wrong else []
-        return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
-
-
 class _ValueScreen(NameScreen):
     """Gives what was written, "" too; None when the field is left as it was."""
 
@@ -91,7 +79,7 @@ class _ValueScreen(NameScreen):
         self.dismiss(self.written.strip())
 
 
-class FormScreen(Overlay[Values | None]):
+class FormScreen(ListScreen[Values | None]):
     """Gives the values by the names of the fields; None when it was declined."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/form.tcss"]
@@ -100,21 +88,18 @@ class FormScreen(Overlay[Values | None]):
         Binding("enter,space", "change", show=False),
         Binding("s,ctrl+s", "send", show=False),
     ]
+    _list: FormList
+    _foot: KeysFoot
 
     def __init__(self, server: str, message: str, fields: Sequence[FormField]) -> None:
         super().__init__()
         self._server, self._message, self._fields = server, message, fields
         self._values = first_values(fields)
+        self._wrong = ""
+        """What has to be mended before it can be sent."""
         self._list = FormList("form-list", self._follow)
         self._detail = Detail(id="form-detail")
-        self._foot = _Foot(id="form-foot")
-
-    def compose(self) -> ComposeResult:
-        yield boxed(self._list, self._detail, self._foot)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._show()
+        self._foot = KeysFoot(id="form-foot")
 
     def _show(self) -> None:
         heading = Heading(t("form.of", server=visible(self._server)))
@@ -125,17 +110,17 @@ class FormScreen(Overlay[Values | None]):
         about = clean(line.field.description) if line is not None else ""
         self._detail.say(tuple(filter(None, (about, clean(self._message)))))
         fills = line is not None and line.choice is None and line.field.kind in ("text", "number", "whole")
-        self._tell(fills, self._foot.wrong)
+        keys = [(key("enter"), t("form.fill_in" if fills else "form.choose")), ("s", t("form.send"))]
+        self._foot.say((*keys, ("Esc", t("form.decline"))), self._wrong, wrong=True)
 
-    def _tell(self, fills: bool, wrong: str) -> None:
-        foot = self._foot
-        if (fills, wrong) != (foot.fills, foot.wrong):
-            foot.fills, foot.wrong = fills, wrong
-            foot.refresh(layout=True)
+    def _tell(self, wrong: str) -> None:
+        """Say what is wrong; "": nothing is any more."""
+        self._wrong = wrong
+        self._follow()
 
     def action_move(self, step: int) -> None:
-        self._tell(self._foot.fills, "")
-        self._list.move(step)
+        self._wrong = ""
+        super().action_move(step)
 
     def action_change(self) -> None:
         line = self._list.row
@@ -155,9 +140,9 @@ class FormScreen(Overlay[Values | None]):
             try:
                 self._values = written(field, self._values, text)
             except ValueError:
-                self._tell(True, t("form.no_number", field=visible(field.title or field.name)))
+                self._tell(t("form.no_number", field=visible(field.title or field.name)))
             else:
-                self._tell(True, "")
+                self._tell("")
             self._show()
 
         self.app.push_screen(_ValueScreen(visible(field.title or field.name), given, t("form.keep")), come)
@@ -165,6 +150,6 @@ class FormScreen(Overlay[Values | None]):
     def action_send(self) -> None:
         empty = missing(self._fields, self._values)
         if empty is not None:
-            self._tell(self._foot.fills, t("form.missing", field=visible(empty.title or empty.name)))
+            self._tell(t("form.missing", field=visible(empty.title or empty.name)))
             return
         self.dismiss({name: list(v) if isinstance(v, tuple) else v for name, v in self._values.items()})

@@ -23,7 +23,10 @@ Result = TypeVar("Result")
 
 
 class Overlay(ModalScreen[Result]):
-    """A modal screen whose children stand in `#overlay-halo` > `#overlay-box`."""
+    """A modal screen whose children stand in `#overlay-halo` > `#overlay-box`.
+
+    Textual calls the `on_mount` and `on_resize` of every class of an overlay, a subclass's first: none calls super().
+    """
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", show=False)]

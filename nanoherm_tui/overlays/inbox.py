@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.scalar import Scalar
 from textual.geometry import Size
@@ -22,8 +21,8 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.listed import ListScreen
 from nanoherm_tui.overlays.question import rule_words, time_left, title
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
@@ -31,6 +30,7 @@ from nanoherm_tui.text import clean, cut, one_line, shorten_home, visible, wrap
 
 if TYPE_CHECKING:
     from agent_core.ports.asking import Question
+    from nanoherm_tui.overlays.frame import CssPath
 
 _TICK: Final = 0.1  # seconds between two looks at the questions and the clocks
 _AROUND: Final = 8  # rows of blanks around the list and its panel, and two of the foot
@@ -158,7 +158,7 @@ class _Foot(Painted):
         return flow(width, items, look.style("text", "surface"), indent=2)
 
 
-class InboxScreen(Overlay[Asked | None]):
+class InboxScreen(ListScreen[Asked | None]):
     """Gives the question to go to. `look` tells what waits now; `refuse` is called with what is refused."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/inbox.tcss"]
@@ -170,6 +170,8 @@ class InboxScreen(Overlay[Asked | None]):
         Binding("N,shift+n", "refuse_all", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: InboxList
+    _foot: _Foot
 
     def __init__(self, look: Callable[[], Sequence[Asked]], clock: Callable[[], float]) -> None:
         """`clock`: seconds since the epoch."""
@@ -186,21 +188,12 @@ class InboxScreen(Overlay[Asked | None]):
         """The most lines it has had in this size: an answer makes it no lower, so nothing moves under a hand."""
         self._shown: tuple[Asked | None, int, bool, bool, bool] | None = None
 
-    def compose(self) -> ComposeResult:
-        yield boxed(self._list, self._detail, self._foot)
-
     def on_mount(self) -> None:
-        super().on_mount()
         self.arming.asked()
-        self._show()
         self.set_interval(_TICK, self._show)
 
     def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
         self._rows = 0
-        self._fit()
-        self._detail.refresh(layout=True)
-        self._foot.refresh(layout=True)
 
     def on_key(self, event: events.Key) -> None:
         """Whatever does not refuse: somebody is typing, or looking. It comes here before what it is bound to."""
@@ -216,7 +209,7 @@ class InboxScreen(Overlay[Asked | None]):
 
     def _fit(self) -> None:
         """As tall as what has waited at most, up to what the style sheet allows; a short screen is taken whole."""
-        if self.has_class("-short"):
+        if self.app.size.height < limits.SHORT:
             height = None
         else:
             self._rows = max(self._rows, self._list.count)
@@ -246,9 +239,6 @@ class InboxScreen(Overlay[Asked | None]):
 
     def _open(self, asked: Asked) -> None:
         self.dismiss(asked)
-
-    def action_move(self, step: int) -> None:
-        self._list.move(step)
 
     def action_open(self) -> None:
         if self._list.row is not None:
@@ -282,9 +272,3 @@ class InboxScreen(Overlay[Asked | None]):
         self.arming.asked()
         self.refuse(asked)
         self._show()
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)

@@ -138,7 +138,6 @@ class InsightScreen(ReadScreen):
         yield boxed(self._head, self._body, _Foot(id="insights-foot"))
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.on_ask(self._head.chosen)
 
     def show(self, found: Pictured) -> None:

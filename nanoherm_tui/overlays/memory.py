@@ -23,11 +23,12 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.memory_words import DETAIL, kind_cells, memory_facts
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.frame import CssPath, LineField
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.overlays.palette import PaletteCount
 from nanoherm_tui.panes.draft import DraftPrompt
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, Part, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut, one_line, visible, width, wrap
 
@@ -139,15 +140,7 @@ class _Told(Painted):
         return [row(width, [("  ", style), (line, style)], look.style("text", "surface")) for line in lines]
 
 
-class _Foot(Painted):
-    keys: tuple[tuple[str, str], ...] = ()
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        return flow(width, hints(look, self.keys), look.style("text", "surface"), indent=2)
-
-
-class MemoryScreen(Overlay[Pending | None]):
+class MemoryScreen(ListScreen[Pending | None]):
     """Gives what waits and is to be looked at. The callbacks are told what a person wants."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/memory.tcss"]
@@ -163,6 +156,8 @@ class MemoryScreen(Overlay[Pending | None]):
         Binding("slash", "search", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: MemoryList
+    _foot: KeysFoot
 
     def __init__(self, query: str = "") -> None:
         super().__init__()
@@ -186,7 +181,7 @@ class MemoryScreen(Overlay[Pending | None]):
         self._line = Horizontal(id="memory-line")
         self._text = LineField(id="memory-text")
         self._told = _Told(id="memory-told")
-        self._foot = _Foot(id="memory-foot")
+        self._foot = KeysFoot(id="memory-foot")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
@@ -205,19 +200,14 @@ class MemoryScreen(Overlay[Pending | None]):
             yield self._foot
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._line.display = self._told.display = False
         self._field.can_focus = self._text.can_focus = True
         self._field.ask(t("memory.ask"))
         self._field.put(self._start)
         self._asked = self._start
         self.on_search(self._start)
-        self._follow()
 
     def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._show()
-        self._detail.refresh(layout=True)
         self._fit()
 
     # -- what it is told ------------------------------------------------------------------------------------------
@@ -273,9 +263,7 @@ class MemoryScreen(Overlay[Pending | None]):
             keys += [("u", t("memory.take_back"))] if self._forgotten else []
             keys += [("a", t("memory.add")), ("/", t("memory.search")), (key("escape"), t("memory.close"))]
             keys += [(key("pagedown"), t("skills.more"))] if self._list.has_more else []
-        if tuple(keys) != self._foot.keys:
-            self._foot.keys = tuple(keys)
-            self._foot.refresh(layout=True)
+        self._foot.say(tuple(keys))
 
     def _go(self, doing: Literal["look", "search", "edit", "add"]) -> None:
         """Do something else from now on."""
@@ -382,9 +370,3 @@ class MemoryScreen(Overlay[Pending | None]):
             self._go("look")
         else:
             self.dismiss(None)
-
-    def on_mouse_scroll_down(self) -> None:
-        self.action_move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self.action_move(-1)

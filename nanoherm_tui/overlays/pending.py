@@ -89,7 +89,6 @@ class PendingScreen(Overlay[bool | None]):
         yield boxed(_Head(self._pending), self._diff, self._foot)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._diff.show(self._pending.diff)
         self.arming.asked()
         self.set_interval(_TICK, self._look)

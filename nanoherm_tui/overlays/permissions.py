@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.permission_words import Line, Section
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Part, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
 
 if TYPE_CHECKING:
     from agent_core.permissions import Allowed
+    from nanoherm_tui.overlays.frame import CssPath
 
 _MARKS: Final = {"allow": ("done", "ok"), "refuse": ("failed", "fail")}
 
@@ -55,22 +54,7 @@ class PermissionsList(FollowedList[str, Line]):
         return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
 
 
-class _Foot(Painted):
-    can_take = False
-    can_give = False
-    more = False
-    """The list goes on below what is in view."""
-
-    def paint(self, width: int) -> list[Strip]:
-        keys = [("d", t("permissions.take_back"))] if self.can_take else []
-        keys += [("u", t("permissions.give_back"))] if self.can_give else []
-        keys.append(("Esc", t("permissions.close")))
-        keys += [(key("pagedown"), t("permissions.more"))] if self.more else []
-        look = look_of(self)
-        return flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
-
-
-class PermissionsScreen(Overlay[None]):
+class PermissionsScreen(ListScreen[None]):
     """`take_back` and `give_back` are called with what was taken back or given again; `show` brings what is then."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/permissions.tcss"]
@@ -81,6 +65,8 @@ class PermissionsScreen(Overlay[None]):
         Binding("u", "give_back", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: PermissionsList
+    _foot: KeysFoot
 
     def __init__(self, sections: Sequence[Section]) -> None:
         super().__init__()
@@ -90,37 +76,24 @@ class PermissionsScreen(Overlay[None]):
         self._taken: list[Allowed] = []
         self._list = PermissionsList(self._follow)
         self._detail = Detail(id="permissions-detail")
-        self._foot = _Foot(id="permissions-foot")
-
-    def compose(self) -> ComposeResult:
-        yield boxed(self._list, self._detail, self._foot)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._list.show(self._sections)
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._list.show(self._sections)
-        self._detail.refresh(layout=True)
+        self._foot = KeysFoot(id="permissions-foot")
 
     def show(self, sections: Sequence[Section]) -> None:
         self._sections = sections
         if self.is_mounted:
-            self._list.show(sections)
+            self._show()
+
+    def _show(self) -> None:
+        self._list.show(self._sections)
 
     def _follow(self) -> None:
-        """The row under the cursor is another one, or may be something else now."""
         line = self._list.row
         self._detail.say(line.detail if line is not None else ())
-        foot = self._foot
-        now = (line is not None and line.allowed is not None, bool(self._taken), self._list.has_more)
-        if now != (foot.can_take, foot.can_give, foot.more):
-            foot.can_take, foot.can_give, foot.more = now
-            foot.refresh(layout=True)
-
-    def action_move(self, step: int) -> None:
-        self._list.move(step)
+        keys = [("d", t("permissions.take_back"))] if line is not None and line.allowed is not None else []
+        keys += [("u", t("permissions.give_back"))] if self._taken else []
+        keys.append(("Esc", t("permissions.close")))
+        keys += [(key("pagedown"), t("permissions.more"))] if self._list.has_more else []
+        self._foot.say(tuple(keys))
 
     def action_take_back(self) -> None:
         line = self._list.row
@@ -133,9 +106,3 @@ class PermissionsScreen(Overlay[None]):
         if self._taken:
             self.give_back(self._taken.pop())
             self._follow()
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)

@@ -105,7 +105,6 @@ class RewindScreen(Overlay[Rewound | None]):
         )
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._field.ask(t("rewind.ask"))
         self._field.focus()
         self._search()

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
@@ -20,8 +19,9 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
+from nanoherm_tui.overlays.frame import CssPath, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
+from nanoherm_tui.overlays.listed import ListScreen
 from nanoherm_tui.rollback_words import changed_words, files_words, turn_side, turn_words, why_words
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
@@ -152,7 +152,7 @@ class _Foot(Painted):
         return flow(width, items, look.style("text", "surface"), indent=2)
 
 
-class RollbackScreen(Overlay[Chosen | None]):
+class RollbackScreen(ListScreen[Chosen | None]):
     """Gives what is to be rolled back; of `redo` the plan alone is shown, as a whole.
 
     `ask_plan` and `ask_diff` are called for what has to be read, and `show_plan` and `show_diff` bring it.
@@ -168,6 +168,8 @@ class RollbackScreen(Overlay[Chosen | None]):
         Binding("d", "diff", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: RollbackList
+    _foot: _Foot
 
     def __init__(
         self, checkpoints: Sequence[Checkpoint] = (), plan: RollbackPlan | None = None, *, redo: bool = False
@@ -196,14 +198,8 @@ class RollbackScreen(Overlay[Chosen | None]):
         yield boxed(self._title, self._list, self._diff, self._detail, self._foot)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._arming.asked()
-        self._show_level()
         self.set_interval(_TICK, self._follow_foot)
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._detail.refresh(layout=True)
 
     # -- what is shown ------------------------------------------------------------------------------------------
 
@@ -226,6 +222,9 @@ class RollbackScreen(Overlay[Chosen | None]):
         self._follow()
         self._detail.say((problem,))
 
+    def _show(self) -> None:
+        self._show_level(self._list.at)
+
     def _show_level(self, at: int = 0) -> None:
         in_diff = self._level == "diff"
         self._list.display, self._detail.display, self._diff.display = not in_diff, not in_diff, in_diff
@@ -233,7 +232,7 @@ class RollbackScreen(Overlay[Chosen | None]):
             self._diff.focus()
         elif self._level == "turns":
             now = time.time()
-            self._list.put_at([TurnLine(checkpoint, now) for checkpoint in self._checkpoints], self._turn_at)
+            self._list.put_at([TurnLine(checkpoint, now) for checkpoint in self._checkpoints], at)
         elif self._plan is not None:
             kept = {line.file.path: line for line in self._list.files}
             self._list.put_at([kept.get(file.path, FileLine(file, file.only_named)) for file in self._plan.files], at)
@@ -363,15 +362,9 @@ class RollbackScreen(Overlay[Chosen | None]):
             self._show_level(self._list.at)
         elif self._level == "files" and not self._begins_with_plan:
             self._level, self._plan = "turns", None
-            self._show_level()
+            self._show_level(self._turn_at)
         else:
             self.dismiss(None)
-
-    def on_mouse_scroll_down(self) -> None:
-        self.action_move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self.action_move(-1)
 
 
 def _of_turn(checkpoint: Checkpoint) -> tuple[str, ...]:

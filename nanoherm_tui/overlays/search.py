@@ -68,14 +68,12 @@ class SearchScreen(Overlay[Hit | None]):
         yield boxed(TypedLine(self._field, self._count), self._fields, self._list, self._around, self._foot)
 
     def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
         self.set_class(event.size.width < WITH_SPEAKER, "-narrow")
         if self.answer is not None:
             self._count.words = self._counted(self.answer)
             self._count.refresh()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._field.ask(t("search.ask"))
         self._field.focus()
         if self._start:

@@ -66,7 +66,6 @@ class SearchedScreen(Overlay[None]):
         yield boxed(TypedLine(self._field, self._count), self._list, self._detail, self._foot)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._field.ask(t(self.ASKS))
         self._field.focus()
         if self._start:
@@ -74,7 +73,6 @@ class SearchedScreen(Overlay[None]):
         self._look()
 
     def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
         self._detail.refresh(layout=True)
         self._foot.refresh(layout=True)
 

@@ -6,22 +6,23 @@ Below the list stands the row with the cursor in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.server_words import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Part, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
+
+if TYPE_CHECKING:
+    from nanoherm_tui.overlays.frame import CssPath
 
 Line = ServerLine | SmallLine | ProblemLine
 
@@ -42,10 +43,7 @@ class ServersList(FollowedList[str, Line]):
             lines += server.below if server.name in self.open else ()
         if problems:
             lines += [Heading(), Heading(t("servers.problems")), *problems]
-        at = self.at
-        self.put(lines, empty)
-        self.at = max(0, min(at, len(self._rows) - 1))
-        self._moved()
+        self.put_at(lines, self.at, empty)
 
     @property
     def server(self) -> ServerLine | None:
@@ -87,25 +85,7 @@ class ServersList(FollowedList[str, Line]):
         return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
 
 
-class _Foot(Painted):
-    has_below = False
-    can_start = False
-    can_log_in = False
-    switch = ""
-    more = False
-
-    def paint(self, width: int) -> list[Strip]:
-        keys = [(key("enter"), t("servers.open"))] if self.has_below else []
-        keys += [("r", t("servers.restart"))] if self.can_start else []
-        keys += [("l", t("servers.log_in"))] if self.can_log_in else []
-        keys += [("e", self.switch)] if self.switch else []
-        keys.append(("Esc", t("servers.close")))
-        keys += [(key("pagedown"), t("servers.more"))] if self.more else []
-        look = look_of(self)
-        return flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
-
-
-class ServersScreen(Overlay[None]):
+class ServersScreen(ListScreen[None]):
     """`act` is called with what is to be done ("restart", "login", "switch") and with the name of the server."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/servers.tcss"]
@@ -117,6 +97,8 @@ class ServersScreen(Overlay[None]):
         Binding("e", "act('switch')", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: ServersList
+    _foot: KeysFoot
 
     def __init__(self, servers: Sequence[ServerLine], problems: Sequence[ProblemLine] = ()) -> None:
         super().__init__()
@@ -126,23 +108,13 @@ class ServersScreen(Overlay[None]):
         self.servers, self.problems = servers, problems
         self._list = ServersList(self._follow, self.action_open)
         self._detail = Detail(id="servers-detail")
-        self._foot = _Foot(id="servers-foot")
-
-    def compose(self) -> ComposeResult:
-        yield boxed(self._list, self._detail, self._foot)
+        self._foot = KeysFoot(id="servers-foot")
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self._show()
         self.set_interval(limits.SERVERS_LOOK, self._look)
 
     def _look(self) -> None:
         self.look_again()
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._show()
-        self._detail.refresh(layout=True)
 
     def show(self, servers: Sequence[ServerLine], problems: Sequence[ProblemLine] = ()) -> None:
         """How they are now."""
@@ -154,27 +126,27 @@ class ServersScreen(Overlay[None]):
         self._list.show(self.servers, self.problems, t("servers.none"))
 
     def _follow(self) -> None:
-        """The row under the cursor is another one, or may be something else now."""
         line, server = self._list.row, self._list.server
         empty = (t("servers.how"),)
         self._detail.say(empty if line is None else (line.words,) if isinstance(line, ProblemLine) else line.detail)
-        foot = self._foot
-        state = server.state if server is not None else "off"
-        words = t("servers.switch_on" if state == "off" else "servers.switch_off")
-        switch = "" if server is None or state == "untrusted" else words
-        now = (
-            server is not None and bool(server.below),
-            state in CAN_START,
-            server is not None and server.can_log_in,
-            switch,
-            self._list.has_more,
-        )
-        if now != (foot.has_below, foot.can_start, foot.can_log_in, foot.switch, foot.more):
-            foot.has_below, foot.can_start, foot.can_log_in, foot.switch, foot.more = now
-            foot.refresh(layout=True)
+        can = self._can
+        keys = [(key("enter"), t("servers.open"))] if server is not None and server.below else []
+        keys += [("r", t("servers.restart"))] if "restart" in can else []
+        keys += [("l", t("servers.log_in"))] if "login" in can else []
+        if server is not None and "switch" in can:
+            keys.append(("e", t("servers.switch_on" if server.state == "off" else "servers.switch_off")))
+        keys.append(("Esc", t("servers.close")))
+        keys += [(key("pagedown"), t("servers.more"))] if self._list.has_more else []
+        self._foot.say(tuple(keys))
 
-    def action_move(self, step: int) -> None:
-        self._list.move(step)
+    @property
+    def _can(self) -> frozenset[str]:
+        """What can be done now with the server that the cursor is on."""
+        server = self._list.server
+        if server is None:
+            return frozenset()
+        can = {"restart": server.state in CAN_START, "login": server.can_log_in, "switch": server.state != "untrusted"}
+        return frozenset(what for what, is_so in can.items() if is_so)
 
     def action_open(self) -> None:
         """Show what the server offers and wrote, or no longer."""
@@ -185,13 +157,6 @@ class ServersScreen(Overlay[None]):
             self._list.go_to(server.name)
 
     def action_act(self, what: str) -> None:
-        server, foot = self._list.server, self._foot
-        can = {"restart": foot.can_start, "login": foot.can_log_in, "switch": bool(foot.switch)}
-        if server is not None and can[what]:
+        server = self._list.server
+        if server is not None and what in self._can:
             self.act(what, server.name)
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)

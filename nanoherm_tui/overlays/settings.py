@@ -37,7 +37,7 @@ _WITH_ORIGIN: Final = 70  # columns below which a row has no room to say where i
 _NAME: Final = max(len(key.name) for key in schema.KEYS) + 1
 _NEXT_START: Final = frozenset({"keymap", "logging", "checkpoints", "sessions", "memory.engine", "memory.tokenizer"})
 """Sections and settings that are read when the program starts."""
-_WITH_MODEL: Final = frozenset({"providers", "fallback", "fallback_model", "fallback_providers"})
+_WITH_MODEL: Final = frozenset({"providers", "fallback", "fallback_model", "fallback_providers", "moa"})
 _ALONE: Final = frozenset({"personalities", "hooks", "after_edit", "mcp_servers", "keymap"})
 """Settings that are a section by themselves; they stand together at the end."""
 
@@ -341,7 +341,6 @@ class ChoiceScreen(Overlay[str | None]):
         yield boxed(self._list, _ChoiceFoot(id="settings-choice-foot"))
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._list.put_at(*self._start)
 
     def action_move(self, step: int) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
@@ -14,11 +12,14 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
-from nanoherm_tui.strips import Painted, Part, beside, flow, hints, look_of, row
+from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
+from nanoherm_tui.strips import Part, beside, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, width
+
+if TYPE_CHECKING:
+    from nanoherm_tui.overlays.frame import CssPath
 
 _NAME: Final = 24  # cells of the column of names, at most
 
@@ -63,10 +64,7 @@ class SkillsList(FollowedList[str, SkillLine]):
             if skills and self.app.size.height >= limits.SHORT:
                 shown.append(Heading())
             shown += [Heading(t("skills.title"))] if skills else []
-        at = self.at
-        self.put([*shown, *skills], empty)
-        self.at = max(0, min(at, len(lines) - 1))
-        self._moved()
+        self.put_at([*shown, *skills], self.at, empty)
 
     def clicked(self, line: SkillLine) -> None:
         again = self.row is line
@@ -92,15 +90,7 @@ class SkillsList(FollowedList[str, SkillLine]):
         return row(cells, left, plain, [(side, warn if line.state == "lacking" else muted), (" ", plain)])
 
 
-class _Foot(Painted):
-    keys: tuple[tuple[str, str], ...] = ()
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        return flow(width, hints(look, self.keys), look.style("text", "surface"), indent=2)
-
-
-class SkillsScreen(Overlay[SkillLine | None]):
+class SkillsScreen(ListScreen[SkillLine | None]):
     """Gives the row that Enter was pressed on: a skill that can be used, or a write that waits."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/skills.tcss"]
@@ -109,25 +99,18 @@ class SkillsScreen(Overlay[SkillLine | None]):
         Binding("enter", "choose", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: SkillsList
+    _foot: KeysFoot
 
     def __init__(self, lines: Sequence[SkillLine]) -> None:
         super().__init__()
         self._lines = tuple(lines)
         self._list = SkillsList(self._follow, self.action_choose)
         self._detail = Detail(id="skills-detail")
-        self._foot = _Foot(id="skills-foot")
+        self._foot = KeysFoot(id="skills-foot")
 
-    def compose(self) -> ComposeResult:
-        yield boxed(self._list, self._detail, self._foot)
-
-    def on_mount(self) -> None:
-        super().on_mount()
+    def _show(self) -> None:
         self._list.show(self._lines, t("skills.none"))
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._list.show(self._lines, t("skills.none"))
-        self._detail.refresh(layout=True)
 
     def _follow(self) -> None:
         line = self._list.row
@@ -139,20 +122,9 @@ class SkillsScreen(Overlay[SkillLine | None]):
             keys.append((key("enter"), t("skills.use")))
         keys.append((key("escape"), t("skills.close")))
         keys += [(key("pagedown"), t("skills.more"))] if self._list.has_more else []
-        if tuple(keys) != self._foot.keys:
-            self._foot.keys = tuple(keys)
-            self._foot.refresh(layout=True)
-
-    def action_move(self, step: int) -> None:
-        self._list.move(step)
+        self._foot.say(tuple(keys))
 
     def action_choose(self) -> None:
         line = self._list.row
         if line is not None and line.state != "closed":
             self.dismiss(line)
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)

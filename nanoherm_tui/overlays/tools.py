@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
@@ -15,14 +13,15 @@ from agent_core.toolsets import is_of_servers, is_off
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
-from nanoherm_tui.strips import Painted, Part, beside, flow, hints, look_of, row
+from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
+from nanoherm_tui.strips import Part, beside, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, visible, width
 
 if TYPE_CHECKING:
     from agent_core.tool_list import ToolEntry
+    from nanoherm_tui.overlays.frame import CssPath
 
 _NAME: Final = 15  # cells of the column of names, below their sets
 
@@ -121,23 +120,7 @@ class ToolsList(FollowedList[str, ToolRow]):
         return row(cells, left, plain, [(side, muted), (" ", plain)])
 
 
-class _Foot(Painted):
-    total = ""
-    more = False
-    """The list goes on below what is in view."""
-    can_reset = False
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        keys = [(key("space"), t("tools.switch"))]
-        keys += [("r", t("tools.as_configured"))] if self.can_reset else []
-        keys.append(("Esc", t("tools.close")))
-        keys += [(key("pagedown"), t("tools.more"))] if self.more else []
-        said: list[list[Part]] = [[(self.total, look.style("muted", "surface"))]]
-        return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
-
-
-class ToolsScreen(Overlay[None]):
+class ToolsScreen(ListScreen[None]):
     """`switch` is called with what is off from now on, None for as configured."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/tools.tcss"]
@@ -147,6 +130,8 @@ class ToolsScreen(Overlay[None]):
         Binding("r", "reset", show=False),
         Binding("q", "close", show=False),
     ]
+    _list: ToolsList
+    _foot: KeysFoot
 
     def __init__(self, entries: Sequence[ToolEntry], off: frozenset[str], configured: frozenset[str]) -> None:
         super().__init__()
@@ -154,41 +139,21 @@ class ToolsScreen(Overlay[None]):
         self._entries, self._off, self._configured = entries, off, configured
         self._list = ToolsList(self._follow, self.action_switch)
         self._detail = Detail(id="tools-detail")
-        self._foot = _Foot(id="tools-foot")
-
-    def compose(self) -> ComposeResult:
-        yield boxed(self._list, self._detail, self._foot)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._show()
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._show()
-        self._detail.refresh(layout=True)
-
-    def refresh_look(self) -> None:
-        self._show()
-        super().refresh_look()
+        self._foot = KeysFoot(id="tools-foot")
 
     def _show(self) -> None:
         self._list.show(tool_rows(self._entries, self._off))
 
     def _follow(self) -> None:
-        """The row under the cursor is another one, or may be something else now."""
         line = self._list.row
         self._detail.say(line.detail if line is not None else ())
-        foot = self._foot
         tokens = sum(one.tokens for one in self._entries if not is_off(one.name, one.toolset, self._off))
+        keys = [(key("space"), t("tools.switch"))]
+        keys += [("r", t("tools.as_configured"))] if self._off != self._configured else []
+        keys.append(("Esc", t("tools.close")))
+        keys += [(key("pagedown"), t("tools.more"))] if self._list.has_more else []
         total = t("tools.total", n=tokens, total=sum(entry.tokens for entry in self._entries))
-        now = (total, self._list.has_more, self._off != self._configured)
-        if now != (foot.total, foot.more, foot.can_reset):
-            foot.total, foot.more, foot.can_reset = now
-            foot.refresh(layout=True)
-
-    def action_move(self, step: int) -> None:
-        self._list.move(step)
+        self._foot.say(tuple(keys), total)
 
     def action_switch(self) -> None:
         """Off, what is on at least in part; else on."""
@@ -207,9 +172,3 @@ class ToolsScreen(Overlay[None]):
         self._off = off
         self._show()
         self.switch(off)
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)

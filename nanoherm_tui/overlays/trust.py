@@ -179,7 +179,6 @@ class TrustScreen(Overlay[Said]):
         yield boxed(self._head, self._text, self._foot)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._arming.asked()
         self.set_interval(_TICK, self._look)
         self.call_after_refresh(self._fit)
@@ -189,7 +188,6 @@ class TrustScreen(Overlay[Said]):
         self.call_after_refresh(self._fit)
 
     def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
