@@ -99,6 +99,7 @@ class House:
             launch.env,
             self._read_keys,
             lambda: self.model.state.endpoint,
+            redact=self.redact,
         )
         self.config: Config = self._read_config()
         self.denied = LiveTexts("approvals.deny", self.places.config_files, self._load_config)

@@ -588,6 +588,19 @@ AGENT_SCHEMA_DEPTH: Final = 32
 AGENT_TURNS: Final = 10  # turns in a row that results begin; more wait for a word of the person's: no endless round
 AGENT_READ: Final = 200  # messages of a sub-agent that are shown, the newest
 
+# -- mixtures of agents (SUB-13) ---------------------------------------------------------------------------------
+MOA_REFERENCES: Final = 8  # models that advise at once: each costs a request, a thread and a part of the next prompt
+MOA_VIEW: Final = 4_000  # characters of the conversation that they are shown
+MOA_RESULT: Final = 600  # of one tool's result, or of a call's arguments, in that view: what came of it, no more
+MOA_ADVICE: Final = 4_000  # characters of one's advice in the acting model's request: eight fit any window of today
+MOA_ADVICE_WORDS: Final = 400  # that they are asked to keep to, so that what is cut is the exception
+MOA_TIMEOUT: Final = 120.0  # seconds that they have to answer: longer, and the person waits for advice alone
+MOA_TIMEOUT_MOST: Final = 1_800.0  # that a preset may give them (reference_timeout): models that think for long
+MOA_STOP: Final = 2.0  # seconds that one has to end when it is stopped; a request ends within one
+MOA_CACHE: Final = 4  # sets of advice kept: the step that is repeated, and the turns around it
+MOA_EVERY_MOST: Final = 1_000  # of every_n: a turn has fewer steps
+MOA_PRESETS: Final = 100  # that are looked at; nobody chooses among more
+
 # -- words -------------------------------------------------------------------------------------------------------
 PROBLEM_CHARS: Final = 80  # of a wrong argument quoted back to the model
 SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width

@@ -85,30 +85,36 @@ class Meter:
         asked in its place. A try that broke off after it had begun is booked: it was paid for.
 
         `asked` are the provider and model, where they are not the session's. Raises what `budget.check` returns, and
-        StoreError.
+        StoreError. Models that are asked beside it are checked together: none of them is booked before all have ended.
         """
         who = asked or self._asked
         self._check(request, *who)
+        beside = Need(0, 0.0, "", "")
 
         def checking(delta: Delta) -> None:
-            nonlocal who
+            nonlocal who, beside
             if delta.kind == "reset":
                 self.book(LlmReply(provider=who[0], model=who[1]))
             if delta.kind == "switch":
                 who = self._asked = str(delta.params["provider"]), str(delta.params["model"])
-            if delta.kind in ("switch", "retry"):
+            if delta.kind == "ask_beside":
+                beside = self._check(delta.params["request"], delta.params["provider"], delta.params["model"], beside)
+            if delta.kind in ("switch", "retry", "advice"):
                 self._check(request, *who)
             sink(delta)
 
         return checking
 
-    def book(self, reply: LlmReply) -> Bill:
-        """Count what a request used, also where the server did not say how much. Raises StoreError."""
+    def book(self, reply: LlmReply, *, is_beside: bool = False) -> Bill:
+        """Count what a request used, also where the server did not say how much. Raises StoreError.
+
+        `is_beside`: it is not the one that was checked last, so it tells nothing about our estimates.
+        """
         self._check_open()
         provider, model = reply.provider or self._asked[0], reply.model or self._asked[1]
         price = self._price(provider, model)
         usage = reply.usage or Usage()
-        if usage.prompt_tokens and self._estimated:
+        if usage.prompt_tokens and self._estimated and not is_beside:
             low, high = limits.TOKEN_FACTOR
             self._factor = min(high, max(low, usage.prompt_tokens / self._estimated))
         paid = cost(price, usage)
@@ -127,19 +133,22 @@ class Meter:
     def _seconds(self) -> float:
         return 0.0 if self._since is None else self._clock() - self._since
 
-    def _check(self, request: LlmRequest, provider: str, model: str) -> None:
-        bound = self._allowed()
+    def _check(self, request: LlmRequest, provider: str, model: str, beside: Need | None = None) -> Need:
+        """Raises when the budget does not allow it; gives what it needs, with what those `beside` it do."""
+        bound, beside = self._allowed(), beside or Need(0, 0.0, "", "")
         if not bound.is_set:
-            return
+            return beside
         self._payer = self._payer or self._costs.payer(self._session_id)
         spent = self._costs.spent(self._payer)
-        used = Used(spent.tokens, spent.cost or 0.0, spent.seconds + self._seconds())
+        money = (spent.cost or 0.0) + (beside.cost or 0.0)
+        used = Used(spent.tokens + beside.tokens, money, spent.seconds + self._seconds())
         self._estimated = prompt_tokens(request)
         tokens = round(self._estimated * self._factor)
         price = self._price(provider, model)
         need = Need(tokens, cost(price, Usage(tokens, 0)), provider, model)
         if (refusal := budget.check(bound, used, need)) is not None:
             raise refusal
+        return Need(beside.tokens + tokens, (beside.cost or 0.0) + (need.cost or 0.0), provider, model)
 
 
 def prompt_tokens(request: LlmRequest) -> int:

@@ -68,7 +68,7 @@ class ModelChoice:
             if error.code == "no_provider":
                 return ModelState("", settled=False)
             return ModelState("", problem=error)
-        return ModelState(endpoint.model, endpoint)
+        return ModelState(endpoint.shown, endpoint)
 
     def settle(self) -> ModelState:
         """Settle an unsettled model: a local server that answers, else the demo. Takes up to limits.PROBE_TIMEOUT."""

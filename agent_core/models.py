@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_core import limits
 from agent_core.errors import ConfigError
-from agent_core.llm import prices, providers
+from agent_core.llm import mixtures, prices, providers
 from agent_core.llm.prices import Price
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.llm.resting import Resting
@@ -20,6 +21,7 @@ from agent_core.services import Connection
 if TYPE_CHECKING:
     from agent_core.llm.discover import Health
     from agent_core.llm.route import Plan
+    from agent_core.ports.model import LlmClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,19 @@ class Models:
         found: Callable[[], Endpoint | None],
         resting: Resting | None = None,
         clock: Callable[[], float] = time.monotonic,
+        redact: Callable[[str], str] = lambda text: text,
     ) -> None:
-        """`read_dotenv` reads the .env files anew. `found`: the local server that was found when none is configured."""
+        """`read_dotenv` reads the .env files anew. `found`: the local server that was found when none is configured.
+
+        `redact` takes keys out of what models that advise are shown, and of what they say.
+        """
         self._settings = settings
         self._env = env
         self._read_dotenv = read_dotenv
         self._found = found
         self._resting = resting or Resting()
         self._clock = clock
+        self._redact = redact
         self._lock = threading.Lock()
         self._free = {("demo", "demo")}
         """Provider and name of models that run on this machine."""
@@ -83,13 +90,29 @@ class Models:
 
     def connect(self, model: str, provider: str = "", stand_ins: Sequence[Any] = ()) -> Connection:
         """A new client; see services.Connect. What is configured now counts for as long as it lives, but for keys."""
+        from agent_core.llm.panel import Panel
         from agent_core.llm.route import Router  # the wires come with it: with the first turn, not with the program
 
         settings = self._settings()
-        router = Router(lambda: self.plan(settings, model, provider, stand_ins), self._resting, self._has_answered)
+
+        def open_adviser(slot: mixtures.Slot) -> LlmClient:
+            return Router(lambda: self._advisers_plan(settings, slot), self._resting, self._has_answered)
+
+        panel = Panel(open_adviser, self._redact) if settings.options.mixtures else None
+        make_plan = partial(self.plan, settings, model, provider, stand_ins)
+        router = Router(make_plan, self._resting, self._has_answered, panel)
         first = router.first
         window = self.window_of(first.provider, first.model)
-        return Connection(router, first.provider, first.model, first.model, window)
+        behind = (first.provider, first.model) if first.mixture is not None else None
+        return Connection(router, *first.names, first.shown, window, behind)
+
+    def _advisers_plan(self, settings: ModelSettings, slot: mixtures.Slot) -> Plan:
+        """One model of a mixture, alone, with its keys as they are now. Raises ConfigError."""
+        from agent_core.llm.route import Plan
+
+        options, dotenv = settings.options, self._read_dotenv()
+        first, _ = self._first(options, dotenv)
+        return self._known(Plan((providers.adviser(slot, first, options, self._env, dotenv),), options))
 
     def _has_answered(self, endpoint: Endpoint) -> None:
         """Let the server say how much its models take, if nobody else does; one that has trouble is not asked."""
@@ -157,6 +180,7 @@ class Models:
     def price(self, provider: str, model: str) -> Price | None:
         """What a model costs: as the config says, nothing on this machine, else as was known at a date."""
         settings = self._settings()
+        provider, model = _acting(provider, model, settings.options)
         entry = settings.options.providers.get(provider)
         overrides = entry.get("prices") if isinstance(entry, Mapping) else None
         found = prices.price_of(provider, model, overrides if isinstance(overrides, Mapping) else None)
@@ -180,6 +204,7 @@ class Models:
             if first is None:
                 return None
             provider, model = first.provider, first.model
+        provider, model = _acting(provider, model, settings.options)
         with self._lock:
             lists = [health for (name, _), (_, health) in self._lists.items() if name == provider]
         told = next((window for health in lists if (window := health.windows.get(model))), None)
@@ -190,6 +215,7 @@ class Models:
         mode = self._settings().options.images
         if mode != "auto":
             return mode == "native"
+        provider, model = _acting(provider, model, self._settings().options)
         with self._lock:
             if (provider, model) in self._blind:
                 return False
@@ -228,6 +254,8 @@ class Models:
                 models = (endpoint.model, *models)
             problem = health.text if health is not None and not health.models else ""
             out.append(Listed(endpoint.provider, endpoint.label, models, problem))
+        if presets := tuple(self._settings().options.mixtures.presets):
+            out.append(Listed(mixtures.MOA, mixtures.LABEL, presets))
         return tuple(out)
 
     def _endpoints(self) -> list[Endpoint]:
@@ -262,3 +290,12 @@ class Models:
         with self._lock:
             _, health = self._lists.get((endpoint.provider, endpoint.base_url), (0.0, None))
         return health.models if health is not None else ()
+
+
+def _acting(provider: str, model: str, options: ProviderOptions) -> tuple[str, str]:
+    """Who answers, when the names are those of a mixture of agents: its acting model."""
+    mixture = options.mixtures.presets.get(model) if provider == mixtures.MOA else None
+    if mixture is None or mixture.aggregator is None:
+        return provider, model
+    preset = providers.known(mixture.aggregator.provider)
+    return preset.name if preset is not None else mixture.aggregator.provider, mixture.aggregator.model

@@ -12,6 +12,7 @@ from agent_core.compaction import Profile
 from agent_core.config.load import Config
 from agent_core.config.paths import Places
 from agent_core.guard import GuardRules
+from agent_core.llm import mixtures
 from agent_core.llm.providers import ProviderOptions
 from agent_core.models import ModelSettings
 from agent_core.names import PERSONAS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _WHOSE_MODEL: Final = (
     "model.default", "model.provider", "model.base_url", "providers", "fallback_providers", "fallback_model",
+    "moa",
 )  # fmt: skip
 """Settings that decide which model a request goes to."""
 
@@ -48,6 +50,7 @@ def provider(config: Config) -> ProviderOptions:
         idle_timeout=get("stream.idle_timeout"),
         progress_timeout=get("stream.progress_timeout"),
         images=get("agent.image_input_mode"),
+        mixtures=mixtures.parse(config.mapping("moa"), {w.key: w.text for w in config.warnings}),
     )
 
 

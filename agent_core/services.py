@@ -52,6 +52,13 @@ class Connection:
     model: str
     label: str
     context_window: int | None = None
+    behind: tuple[str, str] | None = None
+    """Provider and model that answer where these are the names of a mixture of agents; None: they are who answers."""
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """Who answers and is paid for it: provider and model."""
+        return self.behind or (self.provider, self.model)
 
 
 class Connect(Protocol):

@@ -83,7 +83,7 @@ class SessionModel:
         """A turn begins: `connected`, and what the prompt depends on follows it."""
         connection = self.connected(worker)
         self._follow(connection)
-        worker.meter.begin(connection.provider, connection.model)
+        worker.meter.begin(*connection.answers)
         return connection
 
     def line(self, worker: Worker) -> LlmClient:
@@ -103,7 +103,7 @@ class SessionModel:
         chosen = (connection.model, connection.provider) if wanted.model else ("", "")
         self._settings.choose_model(*chosen)
         if in_turn:
-            worker.meter.begin(connection.provider, connection.model)
+            worker.meter.begin(*connection.answers)
         self._follow(connection)
         self.tell(worker, connection)
         if self._record.stored:

@@ -134,10 +134,18 @@ def _ask_once(turn: TurnTools) -> Reply:
         messages=(Message("system", system, id="system", created=0.0), *_asked(turn)),
         lasting=prompt.lasting(system),
         tools=turn.toolbox.schemas(),
+        advised=True,
     )
+
+    def hear(delta: Delta) -> None:
+        if delta.kind == "paid_beside":
+            book(turn, delta.params["reply"], of_a_step=False, is_beside=True)
+        else:
+            partial.take(delta)
+
     try:
         with turn.cut.opened(turn.cancel) as scope:
-            reply = turn.llm.complete(request, turn.meter.guard(request, partial.take), scope)
+            reply = turn.llm.complete(request, turn.meter.guard(request, hear), scope)
         partial.rest()
     except (Interrupted, ProviderError):
         said = partial.said()
@@ -255,9 +263,10 @@ class _Partial:
 
 
 def tell_trouble(emit: Emit, delta: Delta) -> None:
-    """Tell the listener of a request that is tried again, or of another model that answers it."""
-    if delta.kind in ("retry", "switch"):
-        emit(Notice(delta.params.get("notice", "retry"), delta.text, "warning", dict(delta.params)))
+    """Tell the listener of a request that is tried again, of another model that answers it, of those that advised."""
+    if delta.kind in ("retry", "switch", "advice"):
+        code = delta.params.get("notice", "retry")
+        emit(Notice(code, delta.text, "info" if code == "advice" else "warning", dict(delta.params)))
     if delta.kind == "switch":
         emit(ModelChanged(*(str(delta.params[name]) for name in ("model", "provider", "label"))))
 
@@ -272,9 +281,10 @@ def _keep(turn: TurnTools, message: Message, started: float) -> Message:
     return message
 
 
-def book(turn: TurnTools, reply: LlmReply, *, of_a_step: bool = True) -> None:
-    """Add a request's tokens to the session's. Those of a step also tell how full the window is."""
-    bill = turn.meter.book(reply)
+def book(turn: TurnTools, reply: LlmReply, *, of_a_step: bool = True, is_beside: bool = False) -> None:
+    """Add a request's tokens to the session's. Those of a step also tell how full the window is. `is_beside` as in
+    Meter.book."""
+    bill = turn.meter.book(reply, is_beside=is_beside)
     if reply.usage is None:
         return
     sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens

@@ -204,7 +204,8 @@ class SessionView:
             case events.UsageReported(usage, tokens, window):
                 self.usage += usage
                 self.cost = Cost(event.session_cost, event.at_least)
-                self.context_percent = round(100 * tokens / window) if tokens is not None and window else None
+                if tokens is not None:  # else it is no step's: the window holds what it held
+                    self.context_percent = round(100 * tokens / window) if window else None
                 changed.add("status")
             case events.CompactionStarted() if not self.turn_started:
                 self.step = 0  # it is no step of the last turn

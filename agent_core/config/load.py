@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from agent_core import limits
-from agent_core.config import reading, schema, tighten
+from agent_core.config import entries, reading, schema, tighten
 from agent_core.config.dotenv import parse_env
 from agent_core.config.paths import Places
 from agent_core.config.schema import Key
@@ -303,12 +303,11 @@ class _Layers:
                 return
         if key.name == "hooks" and owner == "hermes" and not self._hermes_accepts:
             value = self._approved_in_hermes(value, entry.line, file)
-        if key.name == "providers":
-            self._check_providers(entry.node, file)
-        if key.name == "personalities" and owner != "hermes":
-            self._check_personalities(entry.node, file)
-        if key.name == "hooks" and owner == "user":
-            self._check_hooks(entry.node, file)
+        if key.name == "moa":
+            self._check_mixtures(entry.node, file, owner)
+        if owner != "hermes":  # Hermes checks its own file
+            for line, name, code, text in entries.odd(key.name, entry.node, of_user=owner == "user"):
+                self.warn(file, line, name, code, text)
         self.put(key.name, value, str(file))
 
     def _approved_in_hermes(self, events: Mapping[str, Any], line: int, file: Path) -> dict[str, Any]:
@@ -324,37 +323,16 @@ class _Layers:
             self.warn(file, line, f"hooks.{event}", "hook_not_approved", text)
         return kept
 
-    def _check_providers(self, node: reading.Node, file: Path) -> None:
-        """Name what a provider's entry says and nothing understands; it counts as if it were not there."""
-        from agent_core.llm.providers import API_MODES
+    def _check_mixtures(self, node: reading.Node, file: Path, owner: Owner) -> None:
+        """Name what of the mixtures of agents does not count, or not as it was meant."""
+        from agent_core.llm.mixtures import dotted, issues
 
-        for provider in reading.entries(node):
-            for entry in reading.entries(provider.node):
-                if entry.key == "api_mode" and reading.plain(entry.node) not in (None, "", *API_MODES):
-                    name = f"providers.{provider.key}.api_mode"
-                    text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
-                    self.warn(file, entry.line, name, "bad_value", text)
-
-    def _check_personalities(self, node: reading.Node, file: Path) -> None:
-        """Name what is no manner of speaking; an empty text is none either, and is meant so."""
-        for entry in reading.entries(node):
-            said = reading.plain(entry.node)
-            parts = ("system_prompt", "tone", "style")
-            texts = [said.get(part) for part in parts] if isinstance(said, dict) else [said]
-            if not all(text is None or isinstance(text, str) for text in texts):
-                name = f"personalities.{entry.key}"[: limits.SUBJECT_CHARS]
-                text = f"{name} must be a text, or a mapping of system_prompt, tone and style. It is not used."
-                self.warn(file, entry.line, name, "bad_value", text)
-
-    def _check_hooks(self, node: reading.Node, file: Path) -> None:
-        """Name what a hook's entry says and nothing here understands: it may have been meant to be heeded."""
-        for event in reading.entries(node):
-            for hook in event.node.value if event.node.id == "sequence" else ():
-                for entry in reading.entries(hook):
-                    if entry.key is not None and entry.key not in schema.HOOK_KEYS:
-                        name = f"hooks.{event.key}.{entry.key}"[: limits.SUBJECT_CHARS]
-                        text = f"a hook has no {name}. What its command is given stands in command, on one line."
-                        self.warn(file, entry.line, name, "unknown_key", text)
+        for issue in issues(reading.plain(node)):
+            name = dotted(issue.place)
+            if issue.code == "unused" or (issue.code == "unknown_key" and owner == "hermes"):
+                self.unused.append(name)
+            else:
+                self.warn(file, reading.line_of(node, issue.place[1:]), name, issue.code, issue.text)
 
     def _check_tools(self, named: Sequence[str], line: int, file: Path) -> None:
         """Name what stands for no tool and no set of them: what was meant is not switched off."""
@@ -429,12 +407,12 @@ class _Layers:
 def _added(low: dict[str, Any], high: dict[str, Any]) -> dict[str, Any]:
     """Both: what a lower layer has declared for an event stays, whatever a higher one adds."""
     out = dict(low)
-    for name, entries in high.items():
+    for name, more in high.items():
         before = out.get(name)
         if not isinstance(before, list):
-            out[name] = entries
-        elif isinstance(entries, list):
-            out[name] = [*before, *(entry for entry in entries if entry not in before)]
+            out[name] = more
+        elif isinstance(more, list):
+            out[name] = [*before, *(entry for entry in more if entry not in before)]
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -146,6 +146,23 @@ def plain(node: Node | None) -> Any:
     if node.id == "sequence":
         return [plain(item) for item in node.value]
     return {entry.key: plain(entry.node) for entry in entries(node) if entry.key is not None}
+
+
+def line_of(node: Node, place: Sequence[str | int]) -> int:
+    """The line, from 1, of what stands at `place` below `node`: keys, and indexes of lists. Of what is not there, that
+    of the nearest around it."""
+    line = node.start_mark.line + 1
+    for part in place:
+        if isinstance(part, int):
+            below = node.value[part] if node.id == "sequence" and part < len(node.value) else None
+            found = below.start_mark.line + 1 if below is not None else line
+        else:
+            entry = next((e for e in entries(node) if e.key == part), None)
+            below, found = (entry.node, entry.line) if entry is not None else (None, line)
+        if below is None:
+            break
+        node, line = below, found
+    return line
 
 
 def _value(node: Node) -> Any:

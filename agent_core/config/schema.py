@@ -105,6 +105,12 @@ KEYS: Final[tuple[Key, ...]] = (
         least=0,
         most=DAY,
     ),
+    Key(
+        "moa",
+        "mapping",
+        {},
+        "Mixtures of agents by name (presets): models that advise, and the one that answers; see docs/models.md.",
+    ),
     # The loop.
     Key(
         "agent.max_turns",
@@ -623,7 +629,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
         max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout
-        moa model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
+        model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
         paste_collapse_threshold platform_hints platform_toolsets platforms plugins
         prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
         secrets security session session_reset sessions signal slack smart_model_routing sms streaming stt
@@ -697,7 +703,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             reasoning_effort request_overrides subagent_progress
             """,
         "skills": """
-            creation_nudge_interval guard_agent_created inline_shell inline_shell_timeout platform_disabled
+            config creation_nudge_interval guard_agent_created inline_shell inline_shell_timeout platform_disabled
             template_vars
             """,
         "checkpoints": "auto_prune delete_orphans min_interval_hours",

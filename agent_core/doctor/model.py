@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits
+from agent_core import limits, options
 from agent_core.config.load import UNUSABLE, ConfigWarning
 from agent_core.doctor.check import Case, Check, State
 from agent_core.errors import ConfigError
@@ -49,10 +49,12 @@ def provider(case: Case) -> Iterator[Check]:
         fix = "Connect one with /setup in the program." if endpoint.code == "no_provider" else ""
         yield Check("key" if title == "Key" else "provider", title, "fail", endpoint.text, fix)
         return
-    yield Check(
-        "provider", "Model", "ok", f"{endpoint.model} of {endpoint.label}, {providers.shown_url(endpoint.base_url)}"
-    )
+    text = f"{endpoint.model} of {endpoint.label}, {providers.shown_url(endpoint.base_url)}"
+    if endpoint.mixture is not None:
+        text = f"{endpoint.mixture.shown}: {text}"
+    yield Check("provider", "Model", "ok", printable(text))
     yield _key(endpoint, case)
+    yield from _advisers(endpoint, case)
     if not case.patient.online:
         yield Check("endpoint", "Model server", "skip", "Not asked (--offline).")
         return
@@ -64,6 +66,23 @@ def provider(case: Case) -> Iterator[Check]:
 
 
 _SERVER_FIX: Final = "Try it with /setup in the program; --offline leaves this out."
+
+
+def _advisers(endpoint: Endpoint, case: Case) -> Iterator[Check]:
+    """Whether those that advise the acting model of a mixture can be asked; their servers are not."""
+    mixture = endpoint.mixture
+    if mixture is None:
+        return
+    asked, problems = options.provider(case.config), []
+    for slot in mixture.references:
+        try:
+            providers.adviser(slot, endpoint, asked, case.env, case.config.dotenv)
+        except ConfigError as error:
+            problems.append(f"{slot.label}: {error.text}")
+    for problem in problems:
+        yield Check("advisers", "Advice", "warn", printable(problem), "Until then the others advise without it.")
+    if not problems:
+        yield Check("advisers", "Advice", "ok", printable(f"From {mixture.advisers} ({mixture.cadence})."))
 
 
 def _key(endpoint: Endpoint, case: Case) -> Check:

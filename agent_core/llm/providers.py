@@ -17,6 +17,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from agent_core import limits
 from agent_core.credentials import Secret, find_keys, make_secret, numbered
 from agent_core.errors import ConfigError
+from agent_core.llm import mixtures
+from agent_core.llm.mixtures import MOA, Mixture, Mixtures
 from agent_core.records import dataclass
 
 IdRule = Literal["keep", "max40", "alnum9", "safe"]
@@ -289,6 +291,8 @@ class ProviderOptions:
     progress_timeout: float | None = None
     """Seconds without content; None: limits.STREAM_PROGRESS, or no less than the idle time on a local server."""
     finish_timeout: float = limits.STREAM_AFTER_FINISH
+    mixtures: Mixtures = mixtures.NONE
+    """The presets of `moa`, whose provider is virtual: one of their models answers (SUB-13)."""
     images: Literal["auto", "native", "text"] = "auto"
     """Whether models are shown images: until a server refuses them, always, or never (agent.image_input_mode)."""
 
@@ -306,9 +310,22 @@ class Endpoint:
     more_keys: tuple[Secret, ...] = ()
     """Further keys for the same address, used one after the other when one is refused (LLM-19)."""
 
+    mixture: Mixture | None = None
+    """The preset of which this is the acting model; None: it is asked alone."""
+
     @property
     def keys(self) -> tuple[Secret, ...]:
         return (self.key, *self.more_keys) if self.key is not None else ()
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Provider and model as they are chosen: for a mixture, moa and the preset."""
+        return (MOA, self.mixture.name) if self.mixture is not None else (self.provider, self.model)
+
+    @property
+    def shown(self) -> str:
+        """What a person reads of it."""
+        return self.mixture.shown if self.mixture is not None else self.model
 
 
 def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
@@ -327,13 +344,18 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
 def server_of(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
     """Decide which server is asked; its model may be "". The first rung that holds wins (LLM-28):
 
-    a base URL that was given · a provider that was named, alone or before the model · OPENAI_BASE_URL and its like ·
-    the first known provider whose key is set.
+    a mixture of agents (its acting model) · a base URL that was given · a provider that was named, alone or before the
+    model · OPENAI_BASE_URL and its like · the first known provider whose key is set.
 
     Values of `options` go before variables, `env` before `dotenv`. A provider's key goes to that provider's own
-    address only (LLM-29). Raises ConfigError "no_provider", "unknown_provider", "no_key", "bad_base_url", "bad_key".
+    address only (LLM-29). Raises ConfigError "no_provider", "unknown_provider", "no_key", "bad_base_url", "bad_key",
+    and as `mixed` does.
     """
     lookup = {k: v.strip() for place in (dotenv, env) for k, v in place.items() if v.strip()}
+    options, mixture = _mixture_asked_for(options, lookup)
+    if mixture is not None:
+        return mixed(mixture, None, options, env, dotenv)
+    options = replace(options, mixtures=mixtures.NONE)  # "moa/" is a part of a model's name from here on
     preset, model, base_url, options = _chosen(options, lookup)
     own_url = str(
         _configured(preset.name, options).get("base_url") or lookup.get(preset.base_url_env) or preset.base_url
@@ -354,6 +376,55 @@ def server_of(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[
     return Endpoint(preset.name, preset.label, address, model, keys[0] if keys else None, preset, keys[1:])
 
 
+def mixed(
+    name: str,
+    first: Endpoint | None,
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+) -> Endpoint:
+    """The acting model of the mixture called `name`, "" for the default one. `first` as in `stand_in`.
+
+    Raises ConfigError "no_mixture", "bad_mixture", and as `stand_in` does.
+    """
+    there = options.mixtures
+    mixture = there.presets.get(name or there.default)
+    if mixture is None:
+        known_ones = f" There are: {', '.join(there.presets)}." if there else ""
+        wanted = f" called {name[: limits.SUBJECT_CHARS]}" if name else ""
+        text = f"There is no mixture of agents{wanted}.{known_ones} Describe it at moa.presets in the config."
+        raise ConfigError("no_mixture", text, name=name, known=", ".join(there.presets))
+    if mixture.aggregator is None or mixture.problem:
+        text = f"The mixture {mixture.name} cannot be used. {mixture.problem}"
+        raise ConfigError("bad_mixture", text, name=mixture.name, problem=mixture.problem)
+    return replace(adviser(mixture.aggregator, first, options, env, dotenv), mixture=mixture)
+
+
+def adviser(
+    slot: mixtures.Slot,
+    first: Endpoint | None,
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+) -> Endpoint:
+    """One model of a mixture, found like one that stands in. It is never a mixture: the name means a model's here."""
+    return stand_in(slot.entry, first, replace(options, mixtures=mixtures.NONE), env, dotenv)
+
+
+def _mixture_asked_for(options: ProviderOptions, lookup: Mapping[str, str]) -> tuple[ProviderOptions, str | None]:
+    """The options that apply, and the name of the mixture they ask for: "" for the default one, None for none."""
+    model = (options.model or lookup.get(ENV_MODEL, "")).strip()
+    base_url = (options.base_url or lookup.get(ENV_BASE_URL, "")).strip()
+    named, (head, rest) = options.provider.strip().lower(), _split(model, options)
+    if named == MOA and MOA not in options.providers:
+        if head in ("", MOA) or model in options.mixtures.presets:
+            return options, rest if head == MOA else model
+        return replace(options, provider=head, model=rest, base_url="", api_key_env=""), None
+    if head == MOA and (rest in options.mixtures.presets or (named in _NOT_NAMED and not base_url)):
+        return options, rest
+    return options, None
+
+
 def another(
     model: str,
     provider: str,
@@ -367,15 +438,20 @@ def another(
 
     `listed` are the models that the first one's server is known to have. The program's own variables (NANOHERMES_…) and
     the configured address and key are for the first one's server alone (LLM-29). Raises ConfigError as `resolve` does.
+    The name of a mixture alone is enough, where the first one's server has no model of that name.
     """
+    if not provider and model in options.mixtures.presets and model not in listed:
+        provider = MOA
     if not provider:
         head, rest = _split(model, options)
         if head and _name_of(head) == first.provider:
             model = rest
         elif head and not _has_slashed(first, model, head, listed):
             provider, model = head, rest
+    if provider.strip().lower() == MOA and MOA not in options.providers:
+        return mixed(model, first, options, env, dotenv)
     if not provider or _name_of(provider) == first.provider:
-        return replace(first, model=model)
+        return replace(first, model=model, mixture=None)
     return _apart(replace(options, provider=provider, model=model, base_url="", api_key_env=""), env, dotenv)
 
 
@@ -539,6 +615,8 @@ def url_of(base_url: str, path: str) -> str:
 
 def _split(model: str, options: ProviderOptions) -> tuple[str, str]:
     head, slash, rest = model.partition("/")
+    if slash and rest and head.lower() == MOA and options.mixtures and MOA not in options.providers:
+        return MOA, rest
     if slash and rest and (head in options.providers or known(head)):
         return head.lower() if head not in options.providers else head, rest
     return "", model
@@ -549,6 +627,8 @@ def goes_elsewhere(model: str, provider: str, base_url: str, providers: Mapping[
     options = ProviderOptions(provider=provider, base_url=base_url, providers=providers)
     head, _ = _split(model, options)
     named = provider.strip().lower()
+    if MOA in (named, model.partition("/")[0].strip().lower()):
+        return True  # another mixture is other servers too
     if not head:
         return False
     if named in _NOT_NAMED:
@@ -606,6 +686,16 @@ _QUIRKS = frozenset(
     for f in fields(Preset)
     if f.name not in ("name", "base_url", "wire", "key_env", "key_headers", "headers", "extra_body", "default_model")
 )
+_READ = ("preset", "base_url", "model", "api_key", "api_key_env", "key_env", "api_mode", "headers", "extra_body")
+_OF_HERMES = (
+    "name", "api", "transport", "default_model", "models", "context_length", "rate_limit_delay", "enabled",
+    "request_timeout_seconds", "stale_timeout_seconds", "discover_models", "ssl_ca_cert", "ssl_verify",
+    "api_key_command", "extra_headers", "max_output_tokens", "max_tokens", "reasoning_effort",
+)  # fmt: skip
+ENTRY_KEYS = _QUIRKS.union(_READ, _OF_HERMES)
+"""What an entry of `providers` may say: what is read of it, and what Hermes has there."""
+STAND_IN_KEYS = frozenset(("provider", "model", "base_url", "api_key_env", "key_env", "api_key", *_OF_HERMES))
+"""What an entry of `fallback_providers` may say: what `stand_in` reads, and what Hermes says beside it."""
 API_MODES: Mapping[str, WireName] = MappingProxyType(
     {
         "chat_completions": "chat_completions",
@@ -720,7 +810,8 @@ def variables(options: ProviderOptions, fallbacks: Sequence[Any] = ()) -> set[st
     names = [*key_names(options.api_key_env), ENV_API_KEY]
     for preset in PRESETS.values():
         names += preset.key_env
-    for entry in (*options.providers.values(), *fallbacks):
+    slots = (s for m in options.mixtures.presets.values() for s in (m.aggregator, *m.references) if s is not None)
+    for entry in (*options.providers.values(), *fallbacks, *(slot.entry for slot in slots)):
         names += _entry_names(entry) if isinstance(entry, Mapping) else ()
     return set(numbered(names))
 

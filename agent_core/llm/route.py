@@ -15,6 +15,7 @@ from agent_core.credentials import Secret
 from agent_core.errors import ConfigError, Interrupted, ProviderError
 from agent_core.llm import ladder
 from agent_core.llm.client import ModelClient
+from agent_core.llm.panel import Panel
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.llm.resting import KeyRing, Resting
 from agent_core.ports.model import Delta, DeltaSink, LlmReply, LlmRequest
@@ -44,11 +45,16 @@ class Router:
         make_plan: Callable[[], Plan],
         resting: Resting,
         answered: Callable[[Endpoint], None] = lambda endpoint: None,
+        panel: Panel | None = None,
     ) -> None:
-        """`answered` is told who has given a reply. Raises what `make_plan` does."""
+        """`answered` is told who has given a reply; `panel` asks those that advise the acting model of a mixture.
+
+        Raises what `make_plan` does.
+        """
         self._make_plan = make_plan
         self._resting = resting
         self._answered = answered
+        self._panel = panel
         self._plan = make_plan()
         self._turn: str | None = None
         self._at = 0
@@ -67,7 +73,8 @@ class Router:
         while True:
             endpoint = self._plan.endpoints[self._at]
             try:
-                reply = self._client(endpoint).complete(replace(request, model=endpoint.model), sink, cancel)
+                asked = self._advised(endpoint, request, sink, cancel)
+                reply = self._client(endpoint).complete(replace(asked, model=endpoint.model), sink, cancel)
             except ProviderError as error:
                 if not ladder.leads_on(error):
                     raise
@@ -95,6 +102,13 @@ class Router:
         """Close all connections. A request in flight, if there is one, ends with an error."""
         for known in self._servers:
             known.client.close()
+        if self._panel is not None:
+            self._panel.close()
+
+    def _advised(self, endpoint: Endpoint, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmRequest:
+        if endpoint.mixture is None or self._panel is None:
+            return request
+        return self._panel.advised(endpoint.mixture, request, sink, cancel)
 
     def _begin(self, turn: str, sink: DeltaSink) -> None:
         """A turn begins: settings and keys as they are now, and the first choice unless it rests."""
@@ -111,7 +125,7 @@ class Router:
 
     def _client(self, endpoint: Endpoint) -> ModelClient:
         """The client of this server, with the keys as they are now. It is kept, for what it has learned."""
-        server = replace(endpoint, model="", key=None, more_keys=())
+        server = replace(endpoint, model="", key=None, more_keys=(), mixture=None)
         for known in self._servers:
             if (known.server, known.options) == (server, self._plan.options):
                 known.ring.renew(endpoint.keys)
@@ -169,21 +183,21 @@ _WHY = {
 
 def switch(to: Endpoint, instead: Endpoint, error: ProviderError | None, rests: float = 0.0) -> Delta:
     """What to tell when another model answers; without `error` the first choice rests for `rests` seconds more."""
-    names = {"provider": to.provider, "model": to.model, "label": to.model, "instead": instead.model}
+    names = {"provider": to.names[0], "model": to.names[1], "label": to.shown, "instead": instead.shown}
     if error is None:
         minutes = max(1, round(rests / 60))
-        text = f"{instead.model} failed lately and is left alone for {minutes} min more. {to.model} answers instead."
+        text = f"{instead.shown} failed lately and is left alone for {minutes} min more. {to.shown} answers instead."
         return Delta("switch", text, {**names, "notice": "fallback_resting", "minutes": minutes})
     case, why = _WHY.get(error.kind, ("", "failed"))
-    text = f"{instead.label} {why}. {to.model} ({to.label}) answers instead of {instead.model} for this turn."
+    text = f"{instead.label} {why}. {to.shown} ({to.label}) answers instead of {instead.shown} for this turn."
     who = {"who": instead.label, "by": to.label}
     return Delta("switch", text, {**names, **who, "notice": "fallback", "case": case, "code": error.code})
 
 
 def switch_from_missing(to: Endpoint, missing: ConfigError) -> Delta:
     """What to tell when the configured model cannot even be asked."""
-    names = {"provider": to.provider, "model": to.model, "label": to.model}
-    text = f"{missing.text} {to.model} ({to.label}) answers meanwhile."
+    names = {"provider": to.names[0], "model": to.names[1], "label": to.shown}
+    text = f"{missing.text} {to.shown} ({to.label}) answers meanwhile."
     return Delta("switch", text, {**names, "notice": "fallback_missing", "code": missing.code})
 
 

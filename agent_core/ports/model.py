@@ -36,6 +36,8 @@ class LlmRequest:
     """How long a server that wants to be told shall remember the request; empty: not at all (CFG-09)."""
     lasting: int = 0
     """How many characters of the first system message stay, while the rest may change from turn to turn."""
+    advised: bool = False
+    """It is a step of a turn: other models may be asked for advice on it first (llm/panel.py)."""
     turn: str = ""
     """The turn it belongs to: with a new one, what was tried in place of the first choice is forgotten (LLM-22)."""
 
@@ -69,9 +71,12 @@ class Delta:
     kind "text", "reasoning": more of it. "tool": a call is being written, `text` is its name so far. "reset": a retry
     begins, what was delivered is void. "retry": `text` says why and what happens next in plain words. "switch": from
     here on another model answers, `text` says who, instead of whom and why; `params` has its provider and model.
+
+    Of models that are asked beside it for advice: "ask_beside": one is about to be, `params` has its provider, model
+    and request; "paid_beside": `params` has the reply, to be booked; "advice": `text` says what came of all of them.
     """
 
-    kind: Literal["text", "reasoning", "tool", "reset", "retry", "switch"]
+    kind: Literal["text", "reasoning", "tool", "reset", "retry", "switch", "ask_beside", "paid_beside", "advice"]
     text: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
 

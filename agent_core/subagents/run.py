@@ -152,7 +152,7 @@ class Run:
     def _tools(self, session_id: str, connection: Connection, is_parents: bool) -> TurnTools:
         services, parent, turn_id, base = self._services, self._parent, new_id(), self._prompt()
         meter = Meter(services.store.costs, session_id, services.price, services.budget, window=services.window)
-        meter.begin(connection.provider, connection.model)
+        meter.begin(*connection.answers)
         sees = services.sees(connection.provider, connection.model) is not False
         to = Borrower(
             session_id,

@@ -52,7 +52,7 @@ def _offer_models(app: NanohermApp, known: Sequence[Listed]) -> None:
     first = app.host.model.state.endpoint
     model, provider = app.view.answering if app.view is not None else ("", "")
     if not model and first is not None:
-        model, provider = first.model, first.provider
+        provider, model = first.names
     current = frozenset({f"model:{provider} {model}"})
     screen = choose.choose(app, "model", _model_items(app, known), current)
 

@@ -14,7 +14,7 @@ from agent_core.config.paths import find_places
 from agent_core.config.settings import settings
 from agent_core.config.write import set_key
 from agent_core.errors import ConfigError
-from agent_core.llm import providers
+from agent_core.llm import mixtures, providers
 from agent_core.models import Models
 from nanoherm_tui.subcommands.common import add_command, add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.subcommands.config import in_force
@@ -95,6 +95,20 @@ def _servers(config: Config) -> list[dict[str, Any]]:
     return rows
 
 
+def _mixtures(config: Config) -> list[dict[str, str]]:
+    """The presets of `moa`; one that cannot be used says why."""
+    return [
+        {
+            "name": one.shown,
+            "acts": one.aggregator.label if one.aggregator is not None else "",
+            "advise": one.advisers,
+            "fanout": one.cadence,
+            "problem": one.problem,
+        }
+        for one in options.provider(config).mixtures.presets.values()
+    ]
+
+
 def _list(args: argparse.Namespace, places: Places) -> int:
     config = in_force(places)
     rows = _servers(config)
@@ -109,14 +123,24 @@ def _list(args: argparse.Namespace, places: Places) -> int:
         models = _models(config)
         listed = [_figures(models, endpoint.provider, name, health) for name in health.models]
     chosen = endpoint.provider if endpoint is not None else ""
+    mixed = _mixtures(config)
     if args.json:
-        return tell({"providers": rows, "configured": chosen, "models": listed, "problem": problem})
+        found = {"providers": rows, "configured": chosen, "models": listed, "problem": problem, "mixtures": mixed}
+        return tell(found)
     table = [("", "NAME", "KEY", "MODEL", "ADDRESS")]
     for one in rows:
         key = f"{one['state']}: {one['key']}" if one["key"] else one["state"]
         mark = "*" if one["name"] == chosen else ""
         table.append((mark, visible(one["name"]), visible(key), visible(one["model"]), visible(one["address"])))
     print_table(table)
+    if mixed:
+        in_force_now = endpoint.mixture.shown if endpoint is not None and endpoint.mixture is not None else ""
+        print("\nMixtures of agents:")
+        lines = [
+            ("*" if one["name"] == in_force_now else "", *(visible(one[part]) for part in ("name", "acts", "advise")))
+            for one in mixed
+        ]
+        print_table([("", "NAME", "ACTS", "ADVISE"), *lines])
     if listed and endpoint is not None:
         print(f"\nModels of {visible(endpoint.label)}; prices are dollars for a million tokens:")
         shown = listed[: limits.MODELS_LISTED]
@@ -159,18 +183,23 @@ def _show(args: argparse.Namespace, places: Places) -> int:
     figures = _figures(models, first.provider, first.model)
     key = first.key.source if first.key is not None else ""
     placed = [one for one in settings(config) if one.key.name.startswith("model.") and not one.is_default]
+    mixed = next((m for m in _mixtures(config) if first.mixture is not None and m["name"] == first.mixture.shown), None)
     if args.json:
         return tell(figures | {"provider": first.provider, "address": providers.shown_url(first.base_url), "key": key,
-                    "stand_ins": [{"provider": e.provider, "name": e.model} for e in others]})  # fmt: skip
+                    "stand_ins": [{"provider": e.provider, "name": e.model} for e in others],
+                    "mixture": mixed})  # fmt: skip
     coming, going, window = _cells(figures)
     priced = f"{coming} in, {going} out for a million tokens, dollars ({figures['prices_of']})"
     rows = [
+        *([("mixture", visible(mixed["name"]))] if mixed is not None else []),
         ("model", visible(first.model)),
         ("provider", f"{visible(first.label)}, {visible(providers.shown_url(first.base_url))}"),
         ("key", f"{visible(key)} is set" if key else "none is needed"),
         ("window", f"{window} tokens" if figures["window"] else "not known"),
         ("price", priced if figures["input"] is not None else "not known; providers.NAME.prices can give it"),
     ]
+    if mixed is not None:
+        rows.append(("advised by", f"{visible(mixed['advise'])} (fanout {mixed['fanout']})"))
     rows += [("then", f"{visible(e.model)} of {visible(e.label)}") for e in others]
     for one in placed:
         source = f"{short_folder(one.source, str(places.home))}:{one.line}" if one.line else one.source
@@ -209,5 +238,6 @@ def _set(args: argparse.Namespace, places: Places) -> int:
     if now.sources["model.default"] != str(places.config_file):
         say(f"here another one counts: {now.get('model.default')}, as {now.sources['model.default']} says.")
     elif endpoint is not None:
-        print(f"Sessions to come ask {visible(endpoint.model)} of {visible(endpoint.label)}.")
+        whose = mixtures.LABEL if endpoint.mixture is not None else endpoint.label
+        print(f"Sessions to come ask {visible(endpoint.shown)} of {visible(whose)}.")
     return names.EXIT_OK

@@ -834,6 +834,8 @@ def test_every_key_can_be_set_and_read_back(world):
         value = key.choices[-1] if key.choices else samples.get(key.kind, "x/y")
         if key.name == "agent.disabled_toolsets":
             value = ["web"]  # what names no tool is warned about
+        if key.name == "moa":
+            value = {"presets": {}}  # so is what is no preset
         if key.kind == "number":
             value = min(value, key.most)
         set_key(world.places.config_file, key.name, value)
@@ -860,7 +862,7 @@ def test_a_manner_of_speaking_that_is_no_text_is_named_with_its_line(world):
         """,
     )
     wrong = [(warning.file, warning.line, warning.key) for warning in world.load().warnings]
-    names = {3: "list", 7: "odd", 8: "海盗"}
+    names = {3: "list", 6: "parts.temperature", 7: "odd", 8: "海盗"}
     assert wrong == [(str(file), line, f"personalities.{name}") for line, name in names.items()]
 
 
@@ -874,6 +876,29 @@ def test_what_is_no_mapping_where_one_is_wanted_is_named_and_keeps_nothing_from_
     config = world.load()
     assert config.get(key) == {}
     assert [warning.key for warning in config.warnings] == [key]
+
+
+def test_what_nobody_knows_in_an_entry_is_named_with_its_line_and_what_hermes_says_there_is_not(world):
+    text = """\
+        providers:
+          mine: {base_url: "http://127.0.0.1:1", api_kye: x, discover_models: false, tool_choice: true}
+        fallback_providers:
+          - {provider: openrouter, model: a}
+          - {provider: openrouter, modle: b, context_length: 9}
+        personalities:
+          dry: {tone: dry, system_promt: x, description: y}
+        skills: {config: {wiki: {path: x}}}
+        """
+    world.write("user", text)
+    assert [(warning.line, warning.text.partition(": ")[2]) for warning in world.load().warnings] == [
+        (2, "there is no setting providers.mine.api_kye. Did you mean api_key?"),
+        (2, "there is no setting providers.mine.tool_choice. Check its spelling and its indentation."),
+        (5, "there is no setting fallback_providers.2.modle. Did you mean model?"),
+        (7, "there is no setting personalities.dry.system_promt. Did you mean system_prompt?"),
+    ]
+    world.places.config_file.unlink()
+    world.write("hermes", text)
+    assert world.load().warnings == ()
 
 
 def test_a_wire_that_nobody_knows_is_named_with_its_line(world):

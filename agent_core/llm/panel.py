@@ -1,0 +1,254 @@
+"""Asks the models that advise, all at once, before the acting model of a mixture is asked. Source: SUB-13.
+
+Each is asked as any model is: with its own server and keys, tries and clocks. Who fails, or does not answer in time, is
+left out and named; a stop ends all of them. What was advised counts until the view of the conversation changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import AgentError, BudgetReached, ConfigError, Interrupted, crash
+from agent_core.llm import advisory
+from agent_core.llm.advisory import Advice
+from agent_core.llm.mixtures import Mixture, Slot
+from agent_core.messages import Message
+from agent_core.ports.model import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
+from agent_core.records import dataclass
+
+log = logging.getLogger(__name__)
+
+Open = Callable[[Slot], LlmClient]
+"""A client for one model of a preset. Raises ConfigError where it cannot be asked as things are."""
+
+Key = tuple[str, str, tuple[str, ...]]
+"""The preset, the hash of the view, and who is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What came of asking one."""
+
+    slot: Slot
+    text: str = ""
+    error: AgentError | None = None
+    paid: tuple[LlmReply, ...] = ()
+    """What is to be booked: a try that broke off after it had begun has no figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What was advised for one view."""
+
+    message: Message | None
+    """None: nobody gave advice."""
+    turn: str = ""
+    """In which turn that was: nobody's failure lasts longer."""
+
+
+@dataclass(slots=True)
+class _Adviser:
+    slot: Slot
+    client: LlmClient
+    scope: CancelScope
+    paid: list[LlmReply] = field(default_factory=list)
+    """Tries that broke off after they had begun."""
+    begun: bool = False
+    """The newest try has come to words or thoughts."""
+
+    def spent(self) -> tuple[LlmReply, ...]:
+        """What it has cost so far, if it comes to no more."""
+        return (*self.paid, _unknown(self.slot)) if self.begun else tuple(self.paid)
+
+
+_Came = queue.SimpleQueue[tuple[int, _Asked] | None]
+"""What comes back of the threads, by the place in the preset; None: a stop."""
+
+
+class Panel:
+    """Of one connection; used by one thread at a time, but for `close`."""
+
+    def __init__(self, open_: Open, redact: Callable[[str], str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._open = open_
+        self._redact = redact
+        self._clock = clock
+        self._clients: dict[tuple[int, Slot], LlmClient] = {}
+        """By the place in the preset too: a model that is named twice is asked twice, at once."""
+        self._given: OrderedDict[Key, _Given] = OrderedDict()
+
+    def advised(self, mixture: Mixture, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmRequest:
+        """`request` as the acting model of `mixture` is to get it: with the advice behind the conversation.
+
+        Raises Interrupted within limits.MOA_STOP of a stop, when nobody is asked any more, and what `sink` raises when
+        use is booked.
+        """
+        acting = mixture.aggregator
+        if acting is not None:
+            temperature = mixture.aggregator_temperature
+            request = replace(
+                request,
+                reasoning_effort=acting.effort or request.reasoning_effort,
+                temperature=request.temperature if temperature is None else temperature,
+            )
+        if not (request.advised and mixture.references):
+            return request
+        message = self._message(mixture, request, sink, cancel)
+        return request if message is None else replace(request, messages=(*request.messages, message))
+
+    def close(self) -> None:
+        """Close all connections. Requests in flight end with an error."""
+        for client in tuple(self._clients.values()):
+            client.close()
+
+    def _message(self, mixture: Mixture, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> Message | None:
+        seen = advisory.view(request.messages, mixture.every, self._redact)
+        key = (
+            mixture.name,
+            hashlib.sha256(seen.encode("utf-8", "replace")).hexdigest(),
+            tuple(slot.label for slot in mixture.references),
+        )
+        known = self._given.get(key)
+        if known is not None and (known.message is not None or known.turn == request.turn):
+            self._given.move_to_end(key)
+            return known.message
+        began = self._clock()
+        came = self._ask(mixture, _wanted(seen, mixture, request), sink, cancel)
+        for one in came:
+            for reply in one.paid:
+                sink(Delta("paid_beside", params={"reply": reply}))
+        cancel.check()
+        advice = [Advice(one.slot.label, one.text) for one in came if one.error is None]
+        sink(_notice(mixture, came, self._clock() - began, self._redact))
+        # The same object while it counts: what was encoded of a conversation is known again by it.
+        message = Message("user", advisory.guidance(advice, self._redact), origin="note") if advice else None
+        self._given[key] = _Given(message, request.turn)
+        while len(self._given) > limits.MOA_CACHE:
+            self._given.popitem(last=False)
+        return message
+
+    def _ask(self, mixture: Mixture, wanted: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> Sequence[_Asked]:
+        """What each reference came to, in their order. Does not raise for a stop: what was paid for is to be booked."""
+        out: dict[int, _Asked] = {}
+        came: _Came = queue.SimpleQueue()
+        asked: dict[int, _Adviser] = {}
+        for index, slot in enumerate(mixture.references):
+            try:
+                provider, model = slot.provider, slot.model
+                params = {"provider": provider, "model": model, "request": wanted}
+                client = self._client(index, slot)
+                sink(Delta("ask_beside", params=params))
+            except (ConfigError, BudgetReached) as error:
+                out[index] = _Asked(slot, error=error)
+            else:
+                asked[index] = _Adviser(slot, client, cancel.child())
+        for index, adviser in asked.items():
+            effort = adviser.slot.effort or None
+            args = (index, adviser, replace(wanted, reasoning_effort=effort), came)
+            threading.Thread(target=_work, args=args, name=f"advice-{index + 1}", daemon=True).start()
+        with cancel.closing(lambda: came.put(None)):
+            until, stopped = self._clock() + mixture.timeout, False
+            while len(out) < len(mixture.references):
+                try:
+                    got = came.get(timeout=max(0.0, until - self._clock()))
+                except queue.Empty:
+                    if stopped:
+                        break
+                    got = None
+                if got is not None:
+                    out[got[0]] = got[1]
+                elif not stopped:  # a stop, or their time is up
+                    stopped, until = True, self._clock() + limits.MOA_STOP
+                    for adviser in asked.values():
+                        adviser.scope.cancel()
+        for adviser in asked.values():
+            adviser.scope.close()
+        for index, adviser in asked.items():
+            found = out.get(index)
+            if found is None:  # given up: its connection ends with it
+                adviser.client.close()
+                self._clients.pop((index, adviser.slot), None)
+                found = _Asked(adviser.slot, error=Interrupted(), paid=adviser.spent())
+            if isinstance(found.error, Interrupted):
+                out[index] = replace(found, error=_late(mixture.timeout))
+        return [out[index] for index in range(len(mixture.references))]
+
+    def _client(self, index: int, slot: Slot) -> LlmClient:
+        """The client of a slot, kept for what it has learned of its server. Raises ConfigError."""
+        client = self._clients.get((index, slot))
+        if client is None:
+            client = self._clients[index, slot] = self._open(slot)
+        return client
+
+
+def _wanted(seen: str, mixture: Mixture, request: LlmRequest) -> LlmRequest:
+    """What each adviser is asked: no tools, nothing of the session but the view."""
+    return LlmRequest(
+        (
+            Message("system", advisory.SYSTEM, id="advice-system", created=0.0),
+            Message("user", advisory.ASKED.replace("{view}", seen), id="advice-view", created=0.0),
+        ),
+        stream=request.stream,
+        temperature=mixture.reference_temperature,
+        cache_ttl="",
+        turn=request.turn,
+    )
+
+
+def _work(index: int, adviser: _Adviser, request: LlmRequest, out: _Came) -> None:
+    """Ask one; whatever comes of it is handed back."""
+    slot = adviser.slot
+
+    def sink(delta: Delta) -> None:
+        if delta.kind in ("text", "reasoning"):
+            adviser.begun = True
+        elif delta.kind == "reset":
+            adviser.begun = False
+            adviser.paid.append(_unknown(slot))
+
+    try:
+        reply = adviser.client.complete(request, sink, adviser.scope)
+        paid = LlmReply(usage=reply.usage, provider=reply.provider or slot.provider, model=reply.model or slot.model)
+        error = None if reply.text.strip() else AgentError("empty_advice", "The answer was empty.")
+        came = _Asked(slot, reply.text, error, (*adviser.paid, paid))
+    except AgentError as error:
+        came = _Asked(slot, error=error, paid=adviser.spent())
+    except Exception as error:  # nobody else would hear of it
+        log.exception("asking %s for advice crashed", slot.label)
+        came = _Asked(slot, error=crash(error), paid=adviser.spent())
+    out.put((index, came))
+
+
+def _unknown(slot: Slot) -> LlmReply:
+    """It was paid for, but nobody says how much."""
+    return LlmReply(provider=slot.provider, model=slot.model)
+
+
+def _late(seconds: float) -> AgentError:
+    return AgentError("advice_late", f"There was no answer within {seconds:g} s.", seconds=seconds)
+
+
+def _notice(mixture: Mixture, came: Sequence[_Asked], seconds: float, redact: Callable[[str], str]) -> Delta:
+    """What the person is told: who advised, how long that took, who was left out and why."""
+    good = ", ".join(one.slot.label for one in came if one.error is None)
+    bad = "; ".join(
+        f"{one.slot.label}: {redact(' '.join(one.error.text.split()))[: limits.SUBJECT_CHARS].rstrip('.')}"
+        for one in came
+        if one.error is not None
+    )
+    params = {"models": good, "left_out": bad, "seconds": f"{seconds:.1f}", "preset": mixture.name}
+    if not good:
+        text = f"Nobody advised, so the acting model of {mixture.shown} goes on alone. Left out: {bad}."
+        return Delta("advice", text, {**params, "notice": "advice_none"})
+    text = f"Advised by {good} ({seconds:.1f} s)."
+    if bad:
+        return Delta("advice", f"{text} Left out: {bad}.", {**params, "notice": "advice_partly"})
+    return Delta("advice", text, {**params, "notice": "advice"})
