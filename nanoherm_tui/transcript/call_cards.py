@@ -118,6 +118,7 @@ class CallCards:
             entry = self.add(event.call_id, event.name, "")
             assert entry.card is not None
         entry.card = finished(entry.card, event)
+        entry.open = entry.open or entry.card.name == SHELL  # it was run to be read
         entry.finish(event.text)
         self._list.running.pop(entry, None)
         self._unfinished.pop(entry, None)

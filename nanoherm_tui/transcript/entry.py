@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from agent_core.names import SHELL
 from nanoherm_tui import limits
 from nanoherm_tui.text import clean, one_line
 from nanoherm_tui.transcript.blocks import Block, Card, Note, Thought, ThoughtText, UserText
@@ -211,6 +212,10 @@ def _with_rows(card: Card, entry: Entry) -> Card:
     if not entry.open or not entry.text.strip():
         return card
     lines = clean(entry.text).rstrip("\n").split("\n")
+    if card.name == SHELL and lines[0].startswith("exit code "):
+        del lines[0]  # the person looks for what it wrote; how it ended stands above
+    if not lines:
+        return card
     return replace(
         card, rows=tuple(lines[: limits.CARD_LINES]), more_lines=max(0, len(lines) - limits.CARD_LINES), open=True
     )

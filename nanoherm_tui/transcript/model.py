@@ -164,7 +164,9 @@ class TranscriptModel(Entries):
             if message.role == "user":
                 if message.shell is not None:
                     own = message.shell.result
-                    self._calls.put(own.call_id).store(partial(shell_card, message.shell), own.text)
+                    entry = self._calls.put(own.call_id)
+                    entry.store(partial(shell_card, message.shell), own.text)
+                    entry.open = True
                 elif message.origin == "summary":
                     self.add("thought", message.id, message.text).summary = (
                         message.covers.messages if message.covers else 0

@@ -332,6 +332,31 @@ def test_the_persons_own_command_goes_on_when_the_turn_ends_and_while_another_ca
     assert list(shown.running) == []
 
 
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("exit code 0 (0.1 s)\na  b\n中文", ("a  b", "中文")),
+        ("exit code 0 (0.1 s)", ()),
+        ("ended by signal 9 after 0.1 s\nb", ("ended by signal 9 after 0.1 s", "b")),
+        ("exit code 0 (0.1 s)\n" + "x\n" * 300, ("x",) * limits.CARD_LINES),
+    ],
+)
+def test_what_the_persons_own_command_wrote_is_shown_at_once(text, rows, stored):
+    result = ToolResult("s1", "shell", text, outcome="exit 0")
+    shown = model()
+    if stored:
+        shown.load([shell(ShellRun("ls", result))])
+    else:
+        shown.apply(ev.ToolQueued("s1", "shell", "ls"))
+        shown.apply(ev.finished(result))
+    (entry,) = shown.entries
+    (card,) = entry.blocks
+    assert (card.rows, card.more_lines) == (rows, 280 if len(rows) == limits.CARD_LINES else 0)
+    assert shown.toggle(entry)
+    assert entry.blocks[0].rows == (), "Space folds it"
+
+
 def test_a_call_that_ends_before_the_one_before_it_does_not_go_on_running():
     shown = model()
     for call_id in ("c1", "c2"):
