@@ -78,7 +78,7 @@ class SessionModes:
                     f"Mode {mode} needs the kernel sandbox, which this machine does not have. "
                     "Accept for this machine that commands run without one, or start with --yolo. "
                     f"Modes now: {', '.join(modes)}.",
-                    {"mode": mode, "modes": ", ".join(modes)},
+                    {"mode": mode, "modes": list(modes)},
                 )
             )
             return

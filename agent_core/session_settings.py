@@ -59,7 +59,7 @@ class SessionSettings:
             )  # fmt: skip
         if wanted.reasoning_effort and wanted.reasoning_effort not in EFFORTS:
             raise AgentError(
-                "bad_effort", f"The effort is one of {', '.join(EFFORTS)}.", efforts=", ".join(EFFORTS)
+                "bad_effort", f"The effort is one of {', '.join(EFFORTS)}.", efforts=EFFORTS
             )  # fmt: skip
         if wanted.tools_off is not None:
             wanted = replace(wanted, tools_off=in_order(tools_named(wanted.tools_off)))

@@ -125,7 +125,7 @@ class Standing:
     @property
     def problem(self) -> ConfigError:
         """That what was trusted has changed, for who is to be told."""
-        params = {"folder": str(self.offer.root), "files": ", ".join(self.changed)}
+        params = {"folder": str(self.offer.root), "files": list(self.changed)}
         return ConfigError("trust_changed", self.line, **params)
 
 

@@ -97,7 +97,7 @@ class WallsDesk:
                 f"Mode {mode} needs the kernel sandbox, which this machine does not have. Use --yolo to run without "
                 "one, or start the program and accept it for this machine with /no-sandbox.",
                 mode=mode,
-                modes=", ".join(MODES_WITHOUT_SANDBOX),
+                modes=MODES_WITHOUT_SANDBOX,
             )
 
     def put_away(self, session_id: str) -> None:

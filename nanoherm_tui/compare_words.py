@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.text import Cost, count, duration, money, one_line, visible
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def title(session: Session) -> str:
 def models(session: Session) -> str:
     """Those that answered, else the one that was chosen."""
     named = [model.model for model in session.spent.models] or [session.row.model]
-    return one_line(visible(", ".join(filter(None, named)))) or "?"
+    return one_line(visible(series(filter(None, named)))) or "?"
 
 
 def used(session: Session) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def changed(comparison: Comparison, side: int) -> tuple[str, ...]:
     files = len((comparison.left, comparison.right)[side].files)
     words = t("compare.files_one" if files == 1 else "compare.files", n=files)
     only = [one_line(visible(path)) for path in comparison.only[side]]
-    return (words, t("compare.only", paths=", ".join(only))) if only else (words,)
+    return (words, t("compare.only", paths=series(only))) if only else (words,)
 
 
 def facts(comparison: Comparison, side: int) -> Facts:

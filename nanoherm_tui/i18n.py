@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -58,7 +59,7 @@ def t(key: str, /, **params: object) -> str:
     """The text of `key` ("section.name") in the chosen language, with its parameters filled in.
 
     A missing key gives the key itself and a missing parameter stays as written, so a slip never takes the screen down.
-    Parameter values are inserted as they are and never read as templates.
+    Parameter values are inserted as they are, several as a `series`, and never read as templates.
     """
     text = texts(_language).get(key)
     if text is None:
@@ -84,6 +85,12 @@ def tell(code: str, params: Mapping[str, Any], english: str) -> str:
         if text is not None and placeholders(text) <= given.keys():
             return _fill(text, given)
     return english
+
+
+def series(names: Iterable[object]) -> str:
+    """Names in a row, as the language puts them: "ask, plan", in Chinese with 、 between them."""
+    first, *others = [str(name) for name in names] or [""]
+    return reduce(lambda said, name: t("text.series", said=said, name=name), others, first)
 
 
 def phrase(section: str, english: str) -> str:
@@ -127,7 +134,8 @@ def _fill(text: str, params: Mapping[str, object]) -> str:
     def value(found: re.Match[str]) -> str:
         name = found[1]
         if name in params:
-            return str(params[name])
+            given = params[name]
+            return series(given) if isinstance(given, list | tuple) else str(given)
         if _strict:
             raise KeyError(name)
         return found[0]

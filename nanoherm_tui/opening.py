@@ -165,7 +165,7 @@ class Opening:
         yield from self._keymap_told
         yield from (error.text for error in self._app.themes.broken)
         if self._app.themes.theme() is None:
-            yield t("app.unknown_theme", name=self._app.themes.chosen, themes=", ".join(self._app.themes.all))
+            yield t("app.unknown_theme", name=self._app.themes.chosen, themes=i18n.series(self._app.themes.all))
         yield from self._image_problems
         yield from self._app.host.store.warnings
 

@@ -11,7 +11,7 @@ from agent_core.grants_file import HostGrant, ServerGrant
 from agent_core.permissions import NoSandbox
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
-from nanoherm_tui.i18n import phrase, t, tell
+from nanoherm_tui.i18n import phrase, series, t, tell
 from nanoherm_tui.overlays.question import rule_words
 from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.text import age, clean, shorten_home, visible
@@ -82,7 +82,7 @@ def _now(seen: Permissions) -> list[Line]:
         words = t("permissions.sandbox", sandbox=phrase("questions", seen.sandbox))
         lines.append(Line(words, detail=(words,)))
     if held.missing and held.kernel:
-        missing = t("permissions.lacks", what=", ".join(held.missing))
+        missing = t("permissions.lacks", what=series(held.missing))
         means = [t("status.no_mounts")] if "mount view" in held.missing else []
         lines.append(Line(missing, detail=(missing, *means, t("permissions.lacks_text")), warning=True))
     if seen.problem is not None:

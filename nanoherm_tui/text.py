@@ -351,7 +351,8 @@ def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
     """Where to break one line of code: (start, end) of each row, nothing left out, and the hang in cells.
 
     Rows after the first are meant to be drawn `hang` cells in: four deeper than the line, less on narrow screens.
-    Breaks after a blank, comma or opener or before `.name`, else anywhere but before 、。） and after （「.
+    Breaks after a blank, a comma or the opener of a call or before `.name`, else anywhere but before 、。） and after
+    （「.
     """
     cells = max(cells, 2)
     if width(line) <= cells:
@@ -366,7 +367,8 @@ def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
             break
         least = start + max(1, (end - start) // 2, (indent + 1 if start == 0 else 0))
         for at in range(end, least - 1, -1):
-            if line[at - 1] in " ,([{" or (line[at : at + 1] == "." and line[at + 1 : at + 2].isidentifier()):
+            after = line[at - 1] in " ," or (line[at - 1] in "([{" and line[at - 2 : at - 1] != " ")
+            if after or (line[at : at + 1] == "." and line[at + 1 : at + 2].isidentifier()):
                 end = at
                 break
         else:

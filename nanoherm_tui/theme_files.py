@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from agent_core.errors import ConfigError
 from nanoherm_tui import limits, safe_diffs
 from nanoherm_tui.eight_bit import MIN_CONTRAST
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.terminal_colours import Depth, depth
 from nanoherm_tui.themes import ATTRIBUTES, ROLES, Theme, for_terminal, unreadable_pairs
 
@@ -140,7 +140,7 @@ def _theme(root: yaml.Node | None, name: str, bases: Mapping[str, Theme]) -> The
     fields = _fields(root)
     for key, node in fields.items():
         if key not in _KEYS:
-            raise _Fault("unknown_key", _line(node), key=_short(key), keys=", ".join(_KEYS))
+            raise _Fault("unknown_key", _line(node), key=_short(key), keys=series(_KEYS))
     if "name" in fields:
         name = _word(fields["name"])
         if not _NAME.match(name):
@@ -155,12 +155,12 @@ def _theme(root: yaml.Node | None, name: str, bases: Mapping[str, Theme]) -> The
     given = _fields(fields["roles"]) if "roles" in fields else {}
     for role, node in given.items():
         if role not in ROLES:
-            raise _Fault("unknown_role", _line(node), role=_short(role), roles=", ".join(ROLES))
+            raise _Fault("unknown_role", _line(node), role=_short(role), roles=series(ROLES))
         if fault := _fault(role, _word(node), ansi):
             raise _Fault(fault, _line(node), role=role)
     roles = {**(base.roles if base is not None else {}), **{role: _word(node) for role, node in given.items()}}
     if missing := [role for role in ROLES if role not in roles]:
-        raise _Fault("lacks", roles=", ".join(missing))
+        raise _Fault("lacks", roles=series(missing))
     theme = Theme(name, dark, ansi, roles)
     _check_contrast(theme, {role: _line(node) for role, node in given.items()})
     return theme

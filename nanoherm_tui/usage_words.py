@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent_core.llm.prices import output_tokens
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.text import Cost, count, money, one_line
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def remarks(rows: Sequence[Cells]) -> list[str]:
     """What is to be known of the costs: whose prices they are from, and that some are unknown."""
     dates = sorted({line["prices"] for line in rows} - {*_undated().values(), ""})
     unknown = any("?" in line["cost"] or "+" in line["cost"] for line in rows)
-    estimated = [t("usage.estimated", dates=", ".join(dates))] if dates else []
+    estimated = [t("usage.estimated", dates=series(dates))] if dates else []
     return estimated + ([t("usage.unknown")] if unknown else [])
 
 

@@ -78,7 +78,7 @@ def filled(info: PromptInfo, typed: str) -> Mapping[str, str]:
         wanted = printable(", ".join(missing))
         raise AgentError(
             "prompt_arguments", f"The prompt needs more: {wanted}. Type it behind the name, or as NAME=TEXT.",
-            names=wanted,
+            names=[printable(name) for name in missing],
         )  # fmt: skip
     return given
 

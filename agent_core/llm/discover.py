@@ -78,7 +78,7 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
         return Health(False, "protocol", text)
     if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
         text = f"{endpoint.label} answers but does not list {endpoint.model}. It has {', '.join(models[:5])}."
-        named = {"label": endpoint.label, "model": endpoint.model, "models": ", ".join(models[:5])}
+        named = {"label": endpoint.label, "model": endpoint.model, "models": models[:5]}
         return Health(True, "model_not_listed", text, models, windows, sees, named)
     model = endpoint.model or models[0]
     text = f"{endpoint.label} answers and has {model}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_core.errors import AgentError
 from nanoherm_tui import key_changes
 from nanoherm_tui.actions import BY_ID
-from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.i18n import series, t, tell
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.text import shorten_home, visible
 
@@ -77,4 +77,4 @@ def _save(app: NanohermApp, screen: KeysScreen, keys: Mapping[str, Sequence[str]
 def _names(app: NanohermApp, name: str) -> str:
     from nanoherm_tui.keymap import show as key_name
 
-    return ", ".join(map(key_name, app.keymap.keys(name))) or "-"
+    return series(map(key_name, app.keymap.keys(name))) or "-"

@@ -8,7 +8,7 @@ from agent_core import events, intents
 from agent_core.errors import AgentError
 from agent_core.names import MODES
 from nanoherm_tui import symbols
-from nanoherm_tui.i18n import LANGUAGES, t, tell
+from nanoherm_tui.i18n import LANGUAGES, series, t, tell
 from nanoherm_tui.setup_words import told
 from nanoherm_tui.terminal_colours import AUTO
 
@@ -62,9 +62,7 @@ def choose_mode(app: NanohermApp, name: str) -> None:
     if not name:
         _choose(app, "mode")
     elif mode is None:
-        app.conversations.tell(
-            "unknown_mode", t("app.unknown_mode", name=name, modes=", ".join(app.view.session.modes))
-        )
+        app.conversations.tell("unknown_mode", t("app.unknown_mode", name=name, modes=series(app.view.session.modes)))
     else:
         set_mode(app, mode)
 
@@ -101,7 +99,7 @@ def choose_theme(app: NanohermApp, name: str) -> None:
         _choose(app, "theme")
     elif app.themes.theme(name) is None:
         app.conversations.tell(
-            "unknown_theme", t("app.unknown_theme", name=name, themes=", ".join([AUTO, *app.themes.all]))
+            "unknown_theme", t("app.unknown_theme", name=name, themes=series([AUTO, *app.themes.all]))
         )
     else:
         app.theming.use(name)

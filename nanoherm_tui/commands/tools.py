@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_core.options import tools_off
 from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui.commands.answering import CONFIGURED, set_option
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 
 if TYPE_CHECKING:
     from agent_core.tool_list import ToolEntry
@@ -51,12 +51,12 @@ def _open(app: NanohermApp, entries: tuple[ToolEntry, ...]) -> None:
 def _switch(app: NanohermApp, on: bool, names: list[str]) -> None:
     unknown = next((name for name in names if not tools_of(name.lower())), "")
     if unknown:
-        there = ", ".join(one.name for one in SHOWN)
+        there = series(one.name for one in SHOWN)
         app.conversations.tell("no_such_tool", t("tools.unknown", name=unknown, names=there))
         return
     tools = tools_named(names)
     off = off_now(app) - tools if on else off_now(app) | tools
-    _set(app, off, ", ".join(in_order(off)) or t("tools.none_off"))
+    _set(app, off, series(in_order(off)) or t("tools.none_off"))
 
 
 def _set(app: NanohermApp, off: frozenset[str] | None, told: str = "") -> None:

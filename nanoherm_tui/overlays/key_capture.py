@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.key_changes import caution, pressed
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
@@ -73,7 +73,7 @@ class KeyCapture(Overlay[tuple[str, ...] | None]):
         self._refuse = refuse
         self._words = _Words(id="key-capture")
         self._words.title = title
-        self._words.now = t("keys.now", keys=", ".join(map(show, now))) if now else t("keys.now_none")
+        self._words.now = t("keys.now", keys=series(map(show, now))) if now else t("keys.now_none")
 
     def compose(self) -> ComposeResult:
         yield boxed(self._words)

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.actions import ACTIONS, Action, Context
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.key_changes import caution, fitting, keys_of, place, refusals
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.confirm import ConfirmScreen
@@ -153,8 +153,8 @@ class KeysScreen(SearchedScreen):
         keys = self._keymap.keys(action.id)
         command = f"  /{action.slash}" if action.slash else ""
         lines = [t("keys.about", title=t(action.title), help=t(action.help)) + command]
-        now = ", ".join(map(show, keys)) or "-"
-        default = ", ".join(map(show, action.keys)) or "-"
+        now = series(map(show, keys)) or "-"
+        default = series(map(show, action.keys)) or "-"
         if action.fixed:
             lines.append(t("keys.stays", keys=now))
         else:

@@ -19,7 +19,7 @@ from agent_core.config import schema
 from agent_core.config.settings import Setting, in_words, loosens, typed
 from agent_core.safety.redact import MARK
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import language, t, texts
+from nanoherm_tui.i18n import language, series, t, texts
 from nanoherm_tui.keymap import show as key_name
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
@@ -71,7 +71,7 @@ def fitting(settings: Sequence[Setting], query: str) -> list[Setting]:
 def allowed(key: Key) -> str:
     """What it takes, in the person's language."""
     if key.choices:
-        return t("settings.takes_one_of", choices=", ".join(choice or '""' for choice in key.choices))
+        return t("settings.takes_one_of", choices=series(choice or '""' for choice in key.choices))
     words = t(f"settings.takes_{key.kind}")
     if key.least > float("-inf") and key.most < float("inf"):
         words = t("settings.from_to", words=words, least=f"{key.least:g}", most=f"{key.most:g}")

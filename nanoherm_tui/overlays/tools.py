@@ -11,7 +11,7 @@ from textual.strip import Strip
 from agent_core.records import dataclass
 from agent_core.toolsets import is_of_servers, is_off
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
@@ -63,7 +63,7 @@ def tool_rows(entries: Sequence[ToolEntry], off: frozenset[str]) -> list[ToolRow
         words = t(f"tools.set_{name.partition(':')[0]}")
         tokens = sum(entry.tokens for entry in members if not is_off(entry.name, name, off))
         cost = t("tools.costs", n=tokens) if state != "off" else t("tools.is_off")
-        detail = (t("text.pair", name=visible(name), value=words), ", ".join(tools))
+        detail = (t("text.pair", name=visible(name), value=words), series(tools))
         rows.append(ToolRow(name, words, (*named, *tools), state, cost, detail, is_set=True))
         rows += [_tool_row(entry, off) for entry in members]
     return rows

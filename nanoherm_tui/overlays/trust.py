@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
@@ -56,7 +56,7 @@ def lines(standing: Standing, cells: int) -> list[tuple[str, str, str]]:
             out += _row(one, kinds[one.what], cells)
     gone = [name for name in standing.changed if name not in standing.offer.digests]
     if gone:
-        out += [("muted", "", piece) for piece in wrap(t("trust.gone", files=clean(", ".join(gone))), cells)]
+        out += [("muted", "", piece) for piece in wrap(t("trust.gone", files=clean(series(gone))), cells)]
     return out
 
 

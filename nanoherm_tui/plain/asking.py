@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent_core.intents import Answer, Decision
 from agent_core.records import dataclass
 from nanoherm_tui.form_values import Values, first_values, missing, written
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.overlays.question import QuestionRow, always_rows, question_rows, time_left, title, wants_words
 from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.plain.diffs import diff_lines
@@ -193,7 +193,7 @@ def take(asked: Asked, line: str) -> Taken:
         return Taken(Answer(asked.question.id, "refuse", (found["why"] or "").strip()))
     letter = _WORDS.get(said.lower(), said.lower())
     if letter not in asked.letters:
-        return Taken(asked=asked, lines=(t("plain.no_answer", letters=", ".join(asked.letters)),))
+        return Taken(asked=asked, lines=(t("plain.no_answer", letters=series(asked.letters)),))
     if letter == "e":
         return Taken(asked=replace(asked, stage="edit"), lines=(t("plain.edit_it"),))
     if letter == "w":
@@ -289,7 +289,7 @@ def _shown(field: FormField, values: Values) -> str:
         return ""
     titles = dict(field.choices)
     several = value if isinstance(value, tuple) else (value,)
-    return visible(", ".join(titles.get(str(one), "") or f"{one}" for one in several))
+    return visible(series(titles.get(str(one), "") or f"{one}" for one in several))
 
 
 def _take_field(asked: Asked, said: str) -> Taken:

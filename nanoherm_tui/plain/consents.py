@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from agent_core.sandbox.policy import UNCONFINED
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import series, t
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.words import pair
 from nanoherm_tui.sandbox_words import why_none
@@ -53,7 +53,7 @@ def trust_lines(standing: Standing, folder: str) -> list[str]:
         lines += [f"  {clean(name)}{changed}"] if name else []
         lines += (f"    {pair(t(f'trust.{row.what}'), clean(row.words))}" for row in rows)
     gone = [name for name in standing.changed if name not in standing.offer.digests]
-    return [*lines, t("trust.gone", files=clean(", ".join(gone)))] if gone else lines
+    return [*lines, t("trust.gone", files=clean(series(gone)))] if gone else lines
 
 
 def trust(face: Face, standing: Standing, workspace: Path) -> Choice:

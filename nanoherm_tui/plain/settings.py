@@ -13,7 +13,7 @@ from agent_core.names import EFFORTS, MODES
 from agent_core.options import tools_off
 from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui import i18n
-from nanoherm_tui.i18n import LANGUAGES, t
+from nanoherm_tui.i18n import LANGUAGES, series, t
 from nanoherm_tui.plain import consents
 from nanoherm_tui.plain.words import head, mode_line, options_line
 from nanoherm_tui.text import count, one_line, visible
@@ -34,7 +34,7 @@ def mode(face: Face, name: str) -> None:
     if not name:
         face.say(mode_line(face.view.mode), *(f"  /mode {one}  {t(f'modes.{one}')}" for one in modes))
     elif wanted is None:
-        face.say(t("app.unknown_mode", name=visible(name), modes=", ".join(modes)))
+        face.say(t("app.unknown_mode", name=visible(name), modes=series(modes)))
     else:
         face.session.send(intents.SetMode(wanted))
 
@@ -133,7 +133,7 @@ def tools(face: Face, argument: str) -> None:
         _set(face, tools_off=None)
     elif word in ("on", "off") and rest:
         if unknown := next((name for name in rest if not tools_of(name.lower())), ""):
-            face.say(t("tools.unknown", name=visible(unknown), names=", ".join(one.name for one in SHOWN)))
+            face.say(t("tools.unknown", name=visible(unknown), names=series(one.name for one in SHOWN)))
             return
         named = tools_named(rest)
         _set(face, tools_off=in_order(off - named if word == "on" else off | named))

@@ -11,7 +11,7 @@ from agent_core.messages import Usage
 from agent_core.rollback import REASONS
 from nanoherm_tui import i18n
 from nanoherm_tui.calls import Call
-from nanoherm_tui.i18n import phrase, t, tell
+from nanoherm_tui.i18n import phrase, series, t, tell
 from nanoherm_tui.plain.answer import Answer
 from nanoherm_tui.plain.waits import MODEL, Waits
 from nanoherm_tui.text import Cost, clean, count, duration, money, one_line, visible
@@ -288,7 +288,7 @@ def options_line(options: events.OptionsChanged) -> str:
         t("app.is_set", name=t("actions.effort"), value=options.reasoning_effort or configured),
     ]
     if options.tools_off is not None:
-        parts.append(t("tools.off_are", tools=", ".join(options.tools_off) or t("tools.none_off")).rstrip("."))
+        parts.append(t("tools.off_are", tools=series(options.tools_off) or t("tools.none_off")).rstrip("."))
     return listed(parts)
 
 

@@ -375,3 +375,15 @@ def test_what_the_program_says_in_its_own_words_is_not_replaced_by_those_of_an_e
     assert len(told) > 1
     table = texts("zh")
     assert [one for one in told if f"errors.{one[1]}" in table or f"notices.{one[1]}" in table] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("en", "The effort is one of low, high."), ("zh", "思考强度可以是：low、high。")],
+)
+def test_names_in_a_row_are_divided_as_the_language_divides_them(code, told):
+    i18n.set_language(code)
+    given = {"efforts": ("low", "high")}
+    assert i18n.tell("bad_effort", given, "The effort is one of low, high.") == told
+    assert i18n.series(given["efforts"]) == {"en": "low, high", "zh": "low、high"}[code]
+    assert i18n.series([]) == ""

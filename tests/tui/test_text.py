@@ -221,6 +221,7 @@ def test_no_row_starts_with_closing_or_ends_with_opening_punctuation(text, cells
             8,
         ),
         ("call(first, second, third)", 14, ["call(first, ", "second, ", "third)"], 4),
+        ("three passed [100%]", 15, ["three passed ", "[100%]"], 4),
         ("aaaaaaaaaaaa", 5, ["aaaaa", "aaa", "aaa", "a"], 2),
         ("一二三四五。六七八九", 10, ["一二三四", "五。六", "七八九"], 4),
         ("一二三（四五六七八九", 8, ["一二三", "（四", "五六", "七八", "九"], 4),
