@@ -23,6 +23,7 @@ from agent_core.toolsets import NOT_OFFERED
 if TYPE_CHECKING:
     from agent_core.checkpoints import Options as CheckpointOptions
     from agent_core.confinement import Options as WallOptions
+    from agent_core.memory.markdown import Room
     from agent_core.subagents.order import CrewOptions
 
 _WHOSE_MODEL: Final = (
@@ -111,6 +112,11 @@ def personas(config: Config) -> dict[str, str]:
 def budget(config: Config) -> Budget:
     get = config.get
     return Budget(get("budget.tokens"), get("budget.cost"), get("budget.minutes"))
+
+
+def memory_room(config: Config) -> Room:
+    """Characters of MEMORY.md and of USER.md."""
+    return {"memory": config.get("memory.memory_char_limit"), "user": config.get("memory.user_char_limit")}
 
 
 def compaction(config: Config) -> CompactionOptions:

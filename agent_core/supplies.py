@@ -203,7 +203,7 @@ class Supplies(House):
         if self.config.get("memory.engine") == "markdown":
             from agent_core.memory.markdown import Pages  # no start waits for either
 
-            return Pages(self.places.memories_dir, self.redact)
+            return Pages(self.places.memories_dir, self.redact, options.memory_room(self.config))
         from agent_core.memory.entries import Entries
         from agent_core.memory.recall import Recall, Words
 

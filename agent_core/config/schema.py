@@ -527,6 +527,22 @@ KEYS: Final[tuple[Key, ...]] = (
         choices=("attended", "always", "never"),
         off="never",
     ),
+    Key(
+        "memory.memory_char_limit",
+        "whole",
+        limits.MEMORY_NOTES,
+        "Characters that MEMORY.md has room for; each session is told all of it.",
+        least=limits.MEMORY_ROOM_LEAST,
+        most=limits.MEMORY_ROOM_MOST,
+    ),
+    Key(
+        "memory.user_char_limit",
+        "whole",
+        limits.MEMORY_USER,
+        "Characters that USER.md has room for; each session is told all of it.",
+        least=limits.MEMORY_ROOM_LEAST,
+        most=limits.MEMORY_ROOM_MOST,
+    ),
     Key("memory.top_k", "whole", limits.MEMORY_TOP, "Memories told with a message.", least=1, most=20),
     Key(
         "memory.tokenizer",
@@ -708,7 +724,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             """,
         "checkpoints": "auto_prune delete_orphans min_interval_hours",
         "memory": """
-            flush_min_turns memory_char_limit nudge_interval provider providers user_char_limit user_profile_enabled
+            flush_min_turns nudge_interval provider providers user_profile_enabled
             """,
     }.items()
     for name in _words(names)

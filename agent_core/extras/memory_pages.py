@@ -15,7 +15,7 @@ from agent_core.extras.learning import Learner, Learns
 from agent_core.extras.memory import MemoryOptions
 from agent_core.knowledge import Memory, Pending
 from agent_core.memory import markdown, staging
-from agent_core.memory.markdown import FILES, Change, Operation, Pages, Target
+from agent_core.memory.markdown import FILES, Change, Operation, Pages, Room, Target
 from agent_core.memory.pending import PendingWrites
 from agent_core.meter import Meter
 from agent_core.ports.extras import Guidance
@@ -98,7 +98,7 @@ class PagesExtra(Learns):
             if self._snapshot is None:
                 self._snapshot = now
             kept = {target: [text for text in told if text in now[target]] for target, told in self._snapshot.items()}
-            return Guidance(frozen=block(kept))
+            return Guidance(frozen=block(kept, self._pages.room))
 
     def news(self) -> str:
         """What of the snapshot a person has taken out or changed since: it must not be gone by any more."""
@@ -144,7 +144,7 @@ class PagesExtra(Learns):
                     markdown.memory_of(target, entry)
                     for target, told in self._snapshot.items()
                     for entry, row in zip(self._pages.entries(target), now[target], strict=False)
-                    if row in told and markdown.is_told(target, entry, row)
+                    if row in told and markdown.is_told(entry, row, self._pages.room[target])
                 )
             except MemoryFailure:  # it was there a moment ago
                 return None
@@ -170,10 +170,10 @@ class PagesExtra(Learns):
         self._seat.emit(events.Remembered(shown, waits, gone))
 
 
-def block(told: dict[Target, list[str]]) -> str:
+def block(told: dict[Target, list[str]], room: Room) -> str:
     """The snapshot as it stands in the prompt; empty when there is nothing."""
     parts = [
-        f"{_HEADS[target]} [{markdown.usage(target, entries)}]\n" + "\n§\n".join(map(_defused, entries))
+        f"{_HEADS[target]} [{markdown.usage(entries, room[target])}]\n" + "\n§\n".join(map(_defused, entries))
         for target, entries in told.items()
         if entries
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -27,8 +27,9 @@ Target = Literal["memory", "user"]
 Action = Literal["add", "replace", "remove"]
 FILES: Final[dict[Target, str]] = {"memory": "MEMORY.md", "user": "USER.md"}
 """Notes of the model's, and what it knows of the user."""
-ROOM: Final[dict[Target, int]] = {"memory": limits.MEMORY_NOTES, "user": limits.MEMORY_USER}
-"""Characters of all entries with what separates them."""
+Room = Mapping[Target, int]
+"""Characters of all entries of a file, with what separates them."""
+ROOM: Final[Room] = {"memory": limits.MEMORY_NOTES, "user": limits.MEMORY_USER}
 _BETWEEN: Final = "\n§\n"
 _SEPARATOR: Final = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
 
@@ -70,7 +71,9 @@ def size(entries: Sequence[str]) -> int:
     return len(_BETWEEN.join(entries))
 
 
-def applied(target: Target, entries: tuple[str, ...], operations: Sequence[Operation]) -> tuple[str, ...]:
+def applied(
+    target: Target, entries: tuple[str, ...], operations: Sequence[Operation], room: Room = ROOM
+) -> tuple[str, ...]:
     """The entries after all steps, whose texts the gate has passed.
 
     The room is judged at the end alone, so that taking out and adding in one go works. What is over it already may
@@ -84,14 +87,14 @@ def applied(target: Target, entries: tuple[str, ...], operations: Sequence[Opera
         elif step.text not in after:
             after.append(step.text)
     kept = tuple(dict.fromkeys(after))
-    if size(kept) > ROOM[target] and size(kept) >= size(entries):
+    if size(kept) > room[target] and size(kept) >= size(entries):
         raise MemoryFailure(
             "memory_room",
-            f"{FILES[target]} would have {size(kept):,} characters; it has room for {ROOM[target]:,}. Nothing was "
+            f"{FILES[target]} would have {size(kept):,} characters; it has room for {room[target]:,}. Nothing was "
             "changed. Shorten, merge or take out entries first, in the same call if you like.",
             file=FILES[target],
             chars=size(kept),
-            most=ROOM[target],
+            most=room[target],
         )
     return kept
 
@@ -110,10 +113,10 @@ def _meant(target: Target, entries: Sequence[str], old: str) -> int:
     return (exact or found)[0]
 
 
-def usage(target: Target, entries: Sequence[str]) -> str:
-    """How full a file is, in words for the model."""
-    used, room = size(entries), ROOM[target]
-    return f"{100 * used // room}% - {used:,}/{room:,} characters"
+def usage(entries: Sequence[str], most: int) -> str:
+    """How full a file is that has room for `most` characters, in words for the model."""
+    used = size(entries)
+    return f"{100 * used // most}% - {used:,}/{most:,} characters"
 
 
 # -- the files ----------------------------------------------------------------------------------------------------
@@ -122,8 +125,9 @@ def usage(target: Target, entries: Sequence[str]) -> str:
 class Pages:
     """The store of the engine markdown: `Memories`, and changes in several steps. A memory's id is made of its text."""
 
-    def __init__(self, folder: Path, redact: Callable[[str], str]) -> None:
+    def __init__(self, folder: Path, redact: Callable[[str], str], room: Room = ROOM) -> None:
         self.folder = folder
+        self.room = room
         self._redact = redact
         self._recall = Recall()
         self._forgotten = Forgotten(folder.parent)
@@ -173,9 +177,9 @@ class Pages:
 
     def _planned(self, target: Target, steps: Sequence[Operation]) -> Change:
         before = self.entries(target)
-        if any(len(entry) > ROOM[target] for entry in before):
+        if any(len(entry) > self.room[target] for entry in before):
             raise self._drifted(target)
-        return Change(target, before, applied(target, before, steps))
+        return Change(target, before, applied(target, before, steps, self.room))
 
     def _drifted(self, target: Target) -> MemoryFailure:
         """Somebody has written what nobody here would: it is kept aside, and not touched."""
@@ -200,7 +204,7 @@ class Pages:
         )
 
     def _text(self, text: str, target: Target) -> str:
-        text = gate.admitted(text, self._redact, ROOM[target])
+        text = gate.admitted(text, self._redact, self.room[target])
         if _SEPARATOR.search(text):
             raise MemoryFailure(
                 "memory_section",
@@ -278,29 +282,30 @@ def memory_of(target: Target, text: str) -> Memory:
 
 def told(pages: Pages) -> dict[Target, list[str]]:
     """The entries of each file as a session is told of them. Raises MemoryFailure."""
-    return {target: as_told(target, pages.entries(target)) for target in FILES}
+    return {target: as_told(pages.entries(target), pages.room[target]) for target in FILES}
 
 
-def is_told(target: Target, text: str, row: str) -> bool:
+def is_told(text: str, row: str, most: int) -> bool:
     """Whether `row` of `as_told` is this entry itself."""
     try:
-        return gate.admitted(text, str, ROOM[target]) == row
+        return gate.admitted(text, str, most) == row
     except MemoryFailure:
         return False
 
 
-def as_told(target: Target, entries: Sequence[str]) -> list[str]:
-    """Entries as a model is told of them; a remark stands in place of what it is not told."""
+def as_told(entries: Sequence[str], most: int) -> list[str]:
+    """Entries as a model is told of them, of a file with room for `most` characters; a remark stands in place of what
+    it is not told."""
     rows: list[str] = []
     used = 0
     for number, text in enumerate(entries, 1):
         try:
-            row = gate.admitted(text, str, ROOM[target])
+            row = gate.admitted(text, str, most)
         except MemoryFailure as failure:  # written by hand or by another program: no gate has seen it
             why = "it is too long" if failure.code == "memory_long" else "it reads like orders to you"
             row = f"[Entry {number} is not told: {why}. The user can look at it.]"
         used += len(row) + len(_BETWEEN)
-        if used > ROOM[target] + len(_BETWEEN):
+        if used > most + len(_BETWEEN):
             rows.append(f"[{len(entries) - number + 1} more are not told: the file is over its room.]")
             break
         rows.append(row)

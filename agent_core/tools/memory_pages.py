@@ -74,6 +74,7 @@ class PageKeeping:
 
 def tool(keeping: PageKeeping) -> Tool:
     """The tool of a session."""
+    room = keeping.pages.room
     step = {
         "action": base.prop("string", enum=list(_ACTIONS)),
         "content": base.prop("string", "The new entry (add, replace)"),
@@ -83,7 +84,7 @@ def tool(keeping: PageKeeping) -> Tool:
         MEMORY,
         "Keep what later sessions should know: target user for who the user is and what they prefer, memory for facts "
         "and lessons of your own. Short entries that are understood by themselves; no secrets, nothing of today only. "
-        f"Both are small ({limits.MEMORY_USER:,} and {limits.MEMORY_NOTES:,} characters): when one is full, merge or "
+        f"Both are small ({room['user']:,} and {room['memory']:,} characters): when one is full, merge or "
         "remove in the same call, with operations. The user sees each change.",
         base.schema(
             [],
@@ -159,11 +160,11 @@ def _do(keeping: PageKeeping, target: Target, steps: Sequence[Operation], seen: 
     with _told(keeping, target):
         change = keeping.pages.change(target, steps, seen)
     if change.after == change.before:
-        return ToolOutput(_live(target, change.after, "Nothing changed: it is there already."), "already known")
+        return ToolOutput(_live(keeping, change, "Nothing changed: it is there already."), "already known")
     keeping.changed(change)
     new, gone = _told_of(change)
     keeping.tell(new, gone, False)
-    text = _live(target, change.after, f"{markdown.counted(steps).capitalize()}. The user sees it.")
+    text = _live(keeping, change, f"{markdown.counted(steps).capitalize()}. The user sees it.")
     return ToolOutput(text, "remembered" if new else "forgotten")
 
 
@@ -183,13 +184,14 @@ def _told_of(change: Change) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
     return tuple(new), tuple(gone)
 
 
-def _live(target: Target, entries: Sequence[str], message: str) -> str:
+def _live(keeping: PageKeeping, change: Change, message: str) -> str:
     """The file as it is now."""
-    return _json(success=True, target=target, message=message, **_state(target, entries))
+    state = _state(change.after, keeping.pages.room[change.target])
+    return _json(success=True, target=change.target, message=message, **state)
 
 
-def _state(target: Target, entries: Sequence[str]) -> dict[str, Any]:
-    return {"usage": markdown.usage(target, entries), "entries": markdown.as_told(target, entries)}
+def _state(entries: Sequence[str], most: int) -> dict[str, Any]:
+    return {"usage": markdown.usage(entries, most), "entries": markdown.as_told(entries, most)}
 
 
 def _json(**fields: Any) -> str:
@@ -206,7 +208,7 @@ def _told(keeping: PageKeeping, target: Target) -> Iterator[None]:
         if failure.code == "memory_room" and keeping.tries.failed():
             text = f"{text} {_LAST}"
         if failure.code in ("memory_room", "memory_which", "memory_changed"):
-            state = _state(target, keeping.pages.entries(target))
+            state = _state(keeping.pages.entries(target), keeping.pages.room[target])
             text = _json(success=False, error=text, usage=state["usage"], current_entries=state["entries"])
         outcome = "refused" if failure.code in ("memory_refused", "memory_room") else ""
         raise ToolFailure(text, code=failure.code, outcome=outcome) from failure

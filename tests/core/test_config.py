@@ -836,8 +836,8 @@ def test_every_key_can_be_set_and_read_back(world):
             value = ["web"]  # what names no tool is warned about
         if key.name == "moa":
             value = {"presets": {}}  # so is what is no preset
-        if key.kind == "number":
-            value = min(value, key.most)
+        if key.kind in ("whole", "number") and not key.choices:
+            value = max(key.least, min(value, key.most))
         set_key(world.places.config_file, key.name, value)
         assert world.load().get(key.name) == check_setting(key.name, value)
     assert world.load().warnings == ()

@@ -7,15 +7,16 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from agent_core import events, intents, limits
+from agent_core import events, intents, limits, options
 from agent_core.errors import MemoryFailure
 from agent_core.extras.memory import MemoryOptions
 from agent_core.extras.memory_pages import pages_extra
 from agent_core.knowledge import Memory
-from agent_core.memory import staging
+from agent_core.memory import markdown, staging
 from agent_core.memory.entries import Entries
 from agent_core.memory.markdown import FILES, ROOM, Operation, Pages, applied, formed, parse, size
 from agent_core.memory.pending import PendingWrites
@@ -117,6 +118,21 @@ def test_what_is_over_the_room_already_may_only_become_less():
     for steps in ([add("c")], [replace("a", "d" * 1_500)]):
         with pytest.raises(MemoryFailure, match="room for"):
             applied("memory", over, steps)
+
+
+def test_a_person_sets_how_much_room_there_is_and_all_goes_by_it(tmp_path):
+    config = SimpleNamespace(get={"memory.memory_char_limit": 3_000, "memory.user_char_limit": 300}.__getitem__)
+    pages = Pages(tmp_path / "memories", hide, options.memory_room(config))
+    assert size(pages.change("memory", [add("字" * 3_000)]).after) == 3_000
+    assert markdown.told(pages)["memory"] == ["字" * 3_000]
+    assert markdown.usage(("字" * 3_000,), pages.room["memory"]) == "100% - 3,000/3,000 characters"
+    for target, most in (("memory", 3_000), ("user", 300)):
+        with pytest.raises(MemoryFailure):
+            pages.change(target, [add("x" * most), add("y")])
+    write(pages, "user", "x" * 301)
+    with pytest.raises(MemoryFailure) as failed:  # longer than the whole file may be: not from here
+        pages.change("user", [add("y")])
+    assert failed.value.code == "memory_drifted"
 
 
 # -- the files ----------------------------------------------------------------------------------------------------
@@ -230,10 +246,10 @@ def test_a_change_that_waits_is_done_as_it_was_shown_or_by_the_other_engine_not_
 class Paged(Table):
     """A session with the two files."""
 
-    def __init__(self, tmp_path, *replies, options=None, **services):
+    def __init__(self, tmp_path, *replies, memory=None, **services):
         self.pages = Pages(tmp_path / "memories", hide)
         self.pending = PendingWrites(tmp_path)
-        self.options = options or MemoryOptions()
+        self.options = memory or MemoryOptions()
         super().__init__(tmp_path, *replies, extras=self.extras, **services)
 
     def extras(self, seat):
@@ -365,7 +381,7 @@ def test_what_cannot_be_done_is_told_with_the_reason_and_nothing_is_written(tmp_
 @pytest.mark.parametrize(("decision", "kept"), [("once", True), ("refuse", False)])
 def test_with_write_approval_a_person_sees_the_change_first(tmp_path, decision, kept):
     table = Paged(
-        tmp_path, keep("user", action="add", content="Likes tea."), say("ok"), options=MemoryOptions(asks=lambda: True)
+        tmp_path, keep("user", action="add", content="Likes tea."), say("ok"), memory=MemoryOptions(asks=lambda: True)
     )
     table.session.send(intents.Submit("I like tea"))
     question = table.wait(events.QuestionAsked).question
@@ -377,7 +393,7 @@ def test_with_write_approval_a_person_sees_the_change_first(tmp_path, decision, 
 
 
 def test_a_file_that_changed_while_a_person_looked_is_not_written(tmp_path):
-    table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), options=MemoryOptions(asks=lambda: True))
+    table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), memory=MemoryOptions(asks=lambda: True))
     table.session.send(intents.Submit("go"))
     question = table.wait(events.QuestionAsked).question
     table.pages.change("memory", [add("by another program")])
@@ -388,8 +404,8 @@ def test_a_file_that_changed_while_a_person_looked_is_not_written(tmp_path):
 
 
 def test_with_write_approval_and_nobody_there_the_change_waits(tmp_path):
-    options = MemoryOptions(asks=lambda: True, unattended=True)
-    table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), options=options, unattended=True)
+    opts = MemoryOptions(asks=lambda: True, unattended=True)
+    table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), memory=opts, unattended=True)
     assert table.turn("go").outcome == "completed"
     assert table.pages.list() == ()
     assert [pending.title for pending in table.pending.list("memory")] == ["Change MEMORY.md: 1 added"]
@@ -398,8 +414,8 @@ def test_with_write_approval_and_nobody_there_the_change_waits(tmp_path):
 
 
 def test_what_would_be_taken_out_is_said_while_it_waits(tmp_path):
-    options = MemoryOptions(asks=lambda: True, unattended=True)
-    table = Paged(tmp_path, keep(action="remove", old_text="old"), say("ok"), options=options, unattended=True)
+    opts = MemoryOptions(asks=lambda: True, unattended=True)
+    table = Paged(tmp_path, keep(action="remove", old_text="old"), say("ok"), memory=opts, unattended=True)
     table.pages.change("memory", [add("old")])
     table.turn("go")
     (told,) = table.of(events.Remembered)
