@@ -213,6 +213,8 @@ async def _talk(page: web.WebSocketResponse, window: Window) -> bool:
     try:
         await asyncio.wait({out, keys}, return_when=asyncio.FIRST_COMPLETED)
         has_ended = out.done() and out.exception() is None
+        if out.done() and not has_ended:  # nothing can be sent any more, but the page's goodbye may not be read yet
+            await asyncio.wait({keys}, timeout=limits.WEB_GOODBYE)
         if has_ended and not page.closed:
             with suppress(ConnectionError):  # the page went away
                 await page.close(code=ENDED)

@@ -264,6 +264,36 @@ def test_a_window_that_waits_counts_and_ends_with_the_server(asks, monkeypatch):
     assert not os.path.exists(f"/proc/{asks(use)}")
 
 
+@pytest.mark.parametrize(
+    ("last", "is_meant"),
+    [
+        (aiohttp.WSMessage(aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.GOING_AWAY, ""), True),
+        (aiohttp.WSMessage(aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.ABNORMAL_CLOSURE, ""), False),
+        (aiohttp.WSMessage(aiohttp.WSMsgType.ERROR, ConnectionResetError(), None), False),
+        (None, False),  # it says nothing more
+    ],
+)
+def test_a_goodbye_is_heard_though_something_written_meanwhile_could_not_be_sent(last, is_meant, monkeypatch):
+    """A tab that is closed while the program draws: its line fails first where it is written to."""
+    monkeypatch.setattr(limits, "WEB_GOODBYE", 0.2)
+
+    class Page:
+        closed = False
+
+        async def send_bytes(self, data):
+            raise ConnectionResetError
+
+        async def receive(self):
+            await asyncio.sleep(0.05 if last is not None else 5)
+            return last
+
+    class Drawing:
+        async def read(self):
+            return b"x"
+
+    assert asyncio.run(servers._talk(Page(), Drawing())) is is_meant
+
+
 def test_there_is_a_bound_on_windows_at_a_time(asks, monkeypatch):
     monkeypatch.setattr(limits, "WEB_WINDOWS", 1)
 
