@@ -18,7 +18,8 @@ from nanoherm_tui.permission_words import sections
 from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.diffs import diff_lines
 from nanoherm_tui.plain.sessions import numbered
-from nanoherm_tui.plain.words import agent_line, head, listed, pair, task_line
+from nanoherm_tui.plain.words import head, listed, pair
+from nanoherm_tui.plain.work_words import agent_line, task_line
 from nanoherm_tui.text import age, clean, one_line, visible
 from nanoherm_tui.usage_words import budget_lines, remarks, table
 

@@ -15,7 +15,8 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.plain.meanwhile import Meanwhile
-from nanoherm_tui.plain.words import Teller, pair
+from nanoherm_tui.plain.teller import Teller
+from nanoherm_tui.plain.words import pair
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.text import duration, one_line
 

@@ -14,8 +14,8 @@ from agent_core.ports.means import TodoItem
 from agent_core.servers import ServerRow
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.plain.answer import Answer
+from nanoherm_tui.plain.teller import Teller, history_lines
 from nanoherm_tui.plain.waits import MODEL, Waits
-from nanoherm_tui.plain.words import Teller, history_lines
 from nanoherm_tui.session_view import SessionView
 
 
