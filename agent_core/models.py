@@ -131,7 +131,7 @@ class Models:
 
         options, dotenv = settings.options, self._read_dotenv()
         first, missing = self._first(options, dotenv)
-        if model:
+        if model or provider:
             chosen = self._chosen(model, provider, first, options, dotenv)
             others, problems = providers.stand_ins(stand_ins, "", chosen, options, self._env, dotenv)
             return self._known(Plan((chosen, *others), options, settings.min_switch_reset, problems))

@@ -12,7 +12,7 @@ from agent_core.compaction import Profile
 from agent_core.config.load import Config
 from agent_core.config.paths import Places
 from agent_core.guard import GuardRules
-from agent_core.llm import mixtures
+from agent_core.llm import mixtures, providers
 from agent_core.llm.providers import ProviderOptions
 from agent_core.models import ModelSettings
 from agent_core.names import PERSONAS
@@ -36,15 +36,29 @@ _WHOSE_MODEL: Final = (
 # -- the model ----------------------------------------------------------------------------------------------------
 
 
+CHILDREN: Final = "delegation"
+"""What the server of delegation.base_url is called among the providers."""
+
+
 def provider(config: Config) -> ProviderOptions:
     """Whom to ask."""
     get = config.get
+    listed = config.mapping("providers")
+    if _has_childrens_server(config):
+        named = providers.known(get("delegation.provider"))
+        entry = {
+            "preset": named.name if named is not None else "custom",
+            "base_url": get("delegation.base_url"),
+            "api_key_env": get("delegation.api_key_env"),
+            "api_mode": get("delegation.api_mode"),
+        }
+        listed = {**listed, CHILDREN: entry}
     return ProviderOptions(
         model=get("model.default") or "",
         provider=get("model.provider") or "",
         base_url=get("model.base_url") or "",
         api_key_env=get("model.api_key_env") or "",
-        providers=config.mapping("providers"),
+        providers=listed,
         max_attempts=get("retry.max_attempts"),
         retry_base=get("retry.base_ms") / 1000,
         retry_after_max=get("retry.max_wait"),
@@ -53,6 +67,11 @@ def provider(config: Config) -> ProviderOptions:
         images=get("agent.image_input_mode"),
         mixtures=mixtures.parse(config.mapping("moa"), {w.key: w.text for w in config.warnings}),
     )
+
+
+def _has_childrens_server(config: Config) -> bool:
+    """Sub-agents have a server of their own: an address and a model there."""
+    return bool(config.get("delegation.base_url") and config.get("delegation.model"))
 
 
 def models(config: Config) -> ModelSettings:
@@ -173,7 +192,7 @@ def crew(config: Config) -> CrewOptions:
     get, of = config.get, "delegation"
     return CrewOptions(
         get(f"{of}.model"),
-        get(f"{of}.provider"),
+        CHILDREN if _has_childrens_server(config) else get(f"{of}.provider"),
         get(f"{of}.max_iterations"),
         get(f"{of}.subagent_auto_approve"),
         get(f"{of}.child_timeout_seconds"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -80,11 +80,23 @@ def tell(code: str, params: Mapping[str, Any], english: str) -> str:
     table = texts(_language)
     case = params.get("case")
     given = {"told": english, **params, "english": english}
+    given |= {name: _row(value) for name, value in params.items() if isinstance(value, (list, tuple))}
     for key in (f"errors.{case}", f"notices.{case}", f"errors.{code}", f"notices.{code}"):
         text = table.get(key)
         if text is not None and placeholders(text) <= given.keys():
             return _fill(text, given)
     return english
+
+
+def _row(values: Sequence[Any]) -> str:
+    """A parameter that is a list: names, or what went wrong with each of several, with who, code, params and text."""
+    if not all(isinstance(value, Mapping) for value in values):
+        return series(values)
+    said = [
+        t("text.pair", name=one["who"], value=tell(one["code"], one["params"], one["text"]).rstrip(".。"))
+        for one in values
+    ]
+    return reduce(lambda row, one: t("text.told_series", said=row, name=one), said) if said else ""
 
 
 def series(names: Iterable[object]) -> str:

@@ -29,8 +29,9 @@ ENVIRONMENT: Final = {"NANOHERMES_MODEL": "model.default", "NANOHERMES_BASE_URL"
 """Variables that set a key. Secrets are no settings: they stay in the environment."""
 
 ENDPOINT: Final = ("model.provider", "model.base_url", "model.api_key_env")
-"""These say together which server is asked: a file that sets one does not inherit the others from Hermes' file, or a
-key for one server would meet the address of another."""
+CHILDRENS_ENDPOINT: Final = ("delegation.provider", "delegation.base_url", "delegation.api_key_env")
+"""Each of these rows says which server is asked: a file that sets one does not inherit the others from Hermes' file, or
+a key for one server would meet the address of another."""
 
 Owner = Literal["user", "hermes", "project"]
 
@@ -224,10 +225,11 @@ class _Layers:
         if (more := self._told - limits.CONFIG_WARNINGS) > 0:
             text = printable(f"{file}: {more} more lines of this file do not count.")
             self.warnings.append(ConfigWarning(str(file), 0, "", "more", text))
-        if any(self.sources[name] == str(file) for name in ENDPOINT):
-            for name in ENDPOINT:
-                if self.sources[name] not in ("default", str(file)):
-                    self.put(name, "", "default")
+        for endpoint in (ENDPOINT, CHILDRENS_ENDPOINT):
+            if any(self.sources[name] == str(file) for name in endpoint):
+                for name in endpoint:
+                    if self.sources[name] not in ("default", str(file)):
+                        self.put(name, "", "default")
 
     def _add_mapping(self, node: reading.Node, above: schema.Path, file: Path, owner: Owner) -> None:
         seen: set[str] = set()

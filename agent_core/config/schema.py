@@ -49,7 +49,9 @@ class Key:
         if self.choices:
             return "one of " + ", ".join(choice or '""' for choice in self.choices)
         words = _KIND_WORDS[self.kind]
-        if self.least > -math.inf and self.most < math.inf:
+        if self.least == self.most:
+            words = f"{self.least:g}, which is fixed"
+        elif self.least > -math.inf and self.most < math.inf:
             words += f" from {self.least:g} to {self.most:g}"
         elif self.least > -math.inf:
             words += f" of at least {self.least:g}"
@@ -440,7 +442,21 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key("delegation.builtin_agents", "flag", False, "Two more of them: explorer, which only reads, and worker."),
     Key("delegation.model", "model", "", "The model of sub-agents that name none; empty: the session's."),
-    Key("delegation.provider", "text", "", "Whose model that is."),
+    Key("delegation.provider", "text", "", "Whose model that is; without a model, the usual one of that provider."),
+    Key("delegation.base_url", "text", "", "The address of a server for delegation.model, in place of a provider's."),
+    Key(
+        "delegation.api_key_env",
+        "names",
+        "",
+        "The variable that holds the key for delegation.base_url, as in model.api_key_env.",
+    ),
+    Key(
+        "delegation.api_mode",
+        "text",
+        "",
+        "How that server is asked; empty: as its provider is.",
+        choices=("", "chat_completions", "anthropic_messages", "responses", "codex_responses"),
+    ),
     Key(
         "delegation.fallback_providers",
         "list",
@@ -470,6 +486,14 @@ KEYS: Final[tuple[Key, ...]] = (
         "bound",
         least=1,
         most=1_000,
+    ),
+    Key(
+        "delegation.max_spawn_depth",
+        "whole",
+        1,
+        "Sub-agents have none of their own: each would wait for a place that those it waits for need (docs/agents.md).",
+        least=1,
+        most=1,
     ),
     Key(
         "delegation.child_timeout_seconds",
@@ -714,8 +738,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
         "web": "backend extract_backend extract_char_limit use_gateway",
         "logging": "backup_count max_size_mb",
         "delegation": """
-            api_key api_mode base_url inherit_mcp_toolsets
-            max_async_children max_iterations_cap max_spawn_depth orchestrator_enabled
+            api_key inherit_mcp_toolsets max_async_children max_iterations_cap orchestrator_enabled
             reasoning_effort request_overrides subagent_progress
             """,
         "skills": """

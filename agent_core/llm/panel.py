@@ -12,8 +12,9 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -236,15 +237,25 @@ def _late(seconds: float) -> AgentError:
     return AgentError("advice_late", f"There was no answer within {seconds:g} s.", seconds=seconds)
 
 
+def _short(text: str, redact: Callable[[str], str]) -> str:
+    return redact(" ".join(text.split()))[: limits.SUBJECT_CHARS].rstrip(".")
+
+
+def _hidden(params: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
+    return {name: redact(value) if isinstance(value, str) else value for name, value in params.items()}
+
+
 def _notice(mixture: Mixture, came: Sequence[_Asked], seconds: float, redact: Callable[[str], str]) -> Delta:
     """What the person is told: who advised, how long that took, who was left out and why."""
-    good = ", ".join(one.slot.label for one in came if one.error is None)
-    bad = "; ".join(
-        f"{one.slot.label}: {redact(' '.join(one.error.text.split()))[: limits.SUBJECT_CHARS].rstrip('.')}"
-        for one in came
-        if one.error is not None
-    )
-    params = {"models": good, "left_out": bad, "seconds": f"{seconds:.1f}", "preset": mixture.name}
+    names = [one.slot.label for one in came if one.error is None]
+    good = ", ".join(names)
+    failed = [(one.slot.label, one.error) for one in came if one.error is not None]
+    left_out = [
+        {"who": who, "code": error.code, "params": _hidden(error.params, redact), "text": _short(error.text, redact)}
+        for who, error in failed
+    ]
+    bad = "; ".join(f"{one['who']}: {one['text']}" for one in left_out)
+    params = {"models": names, "left_out": left_out, "seconds": f"{seconds:.1f}", "preset": mixture.name}
     if not good:
         text = f"Nobody advised, so the acting model of {mixture.shown} goes on alone. Left out: {bad}."
         return Delta("advice", text, {**params, "notice": "advice_none"})

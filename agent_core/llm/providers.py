@@ -393,7 +393,7 @@ def mixed(
         known_ones = f" There are: {', '.join(there.presets)}." if there else ""
         wanted = f" called {name[: limits.SUBJECT_CHARS]}" if name else ""
         text = f"There is no mixture of agents{wanted}.{known_ones} Describe it at moa.presets in the config."
-        raise ConfigError("no_mixture", text, name=name, known=", ".join(there.presets))
+        raise ConfigError("no_mixture", text, name=name, known=list(there.presets))
     if mixture.aggregator is None or mixture.problem:
         text = f"The mixture {mixture.name} cannot be used. {mixture.problem}"
         raise ConfigError("bad_mixture", text, name=mixture.name, problem=mixture.problem)
@@ -438,7 +438,8 @@ def another(
 
     `listed` are the models that the first one's server is known to have. The program's own variables (NANOHERMES_…) and
     the configured address and key are for the first one's server alone (LLM-29). Raises ConfigError as `resolve` does.
-    The name of a mixture alone is enough, where the first one's server has no model of that name.
+    The name of a mixture alone is enough, where the first one's server has no model of that name; a provider alone
+    means its usual model.
     """
     if not provider and model in options.mixtures.presets and model not in listed:
         provider = MOA
@@ -451,7 +452,7 @@ def another(
     if provider.strip().lower() == MOA and MOA not in options.providers:
         return mixed(model, first, options, env, dotenv)
     if not provider or _name_of(provider) == first.provider:
-        return replace(first, model=model, mixture=None)
+        return replace(first, model=model, mixture=None) if model else first
     return _apart(replace(options, provider=provider, model=model, base_url="", api_key_env=""), env, dotenv)
 
 
@@ -686,7 +687,8 @@ _QUIRKS = frozenset(
     for f in fields(Preset)
     if f.name not in ("name", "base_url", "wire", "key_env", "key_headers", "headers", "extra_body", "default_model")
 )
-_READ = ("preset", "base_url", "model", "api_key", "api_key_env", "key_env", "api_mode", "headers", "extra_body")
+_READ = ("preset", "base_url", "model", "api_key", "api_key_env", "key_env", "api_mode", "headers", "extra_body",
+         "prices")  # fmt: skip
 _OF_HERMES = (
     "name", "api", "transport", "default_model", "models", "context_length", "rate_limit_delay", "enabled",
     "request_timeout_seconds", "stale_timeout_seconds", "discover_models", "ssl_ca_cert", "ssl_verify",

@@ -18,7 +18,7 @@ class CrewOptions:
     """What the config says of sub-agents."""
 
     model: str = ""
-    """Of those that name none; empty: the parent's."""
+    """Of those that name none; empty: the provider's usual one, without a provider the parent's."""
     provider: str = ""
     max_steps: int = limits.AGENT_STEPS
     auto_approve: bool = False

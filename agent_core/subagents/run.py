@@ -139,7 +139,7 @@ class Run:
         connect, wanted, provider = self._services.connect, self._order.definition.model, ""
         if not wanted:
             wanted, provider = self._options.model, self._options.provider
-        if wanted:
+        if wanted or provider:
             return connect(wanted, provider, self._options.fallbacks), False
         row = self._services.store.get(self._seat.session_id)
         if row.model_chosen:

@@ -494,6 +494,7 @@ def test_an_emptied_session_is_told_nothing_of_what_was_at_work(office):
         (WORKER, CrewOptions(fallbacks=("b",)), ("", "")),
         (dataclasses.replace(WORKER, model="own"), CrewOptions(fallbacks=("b",)), ("own", "", "b")),
         (WORKER, CrewOptions(model="small", provider="acme", fallbacks=("b",)), ("small", "acme", "b")),
+        (WORKER, CrewOptions(provider="acme", fallbacks=("b",)), ("", "acme", "b")),
     ],
 )
 def test_what_stands_in_for_a_childs_model_is_its_parents_or_its_own(office, definition, options, asked):
@@ -514,4 +515,5 @@ def test_what_is_to_stand_in_for_a_chosen_model_does_and_nothing_else():
 
     assert asked() == [("a", "one"), ("b", "two")]
     assert asked("own", "a") == [("a", "own")]
+    assert asked("", "a") == [("a", "one")]
     assert asked("own", "a", [{"provider": "c", "model": "three"}]) == [("a", "own"), ("c", "three")]

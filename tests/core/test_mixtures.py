@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from agent_core import events, limits
+from agent_core import events, limits, options
 from agent_core.cancel import CancelScope
 from agent_core.config import load as config_load
 from agent_core.config.paths import find_places
@@ -22,6 +22,7 @@ from agent_core.llm.providers import ProviderOptions
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.models import Models, ModelSettings
 from agent_core.ports.model import LlmRequest
+from nanoherm_tui import i18n
 from tests.fakes.model_server import ModelServer, Reply
 
 SECRET = "sk-very-secret"
@@ -150,8 +151,8 @@ MEANT = {
 @pytest.mark.parametrize(("said", "asked", "preset"), MEANT.values(), ids=MEANT)
 def test_the_configured_model_may_be_a_mixture(said, asked, preset):
     provider, model, base_url = said
-    options = ProviderOptions(model=model, provider=provider, base_url=base_url, mixtures=PRESETS)
-    found = providers.resolve(options, KEYS, {})
+    asked_for = ProviderOptions(model=model, provider=provider, base_url=base_url, mixtures=PRESETS)
+    found = providers.resolve(asked_for, KEYS, {})
     assert f"{found.provider}/{found.model}" == asked
     assert (found.mixture.name if found.mixture else None) == preset
     assert found.names == (("moa", preset) if preset else (found.provider, found.model))
@@ -357,6 +358,24 @@ def test_who_fails_is_left_out_and_named_and_only_for_this_turn(mixed):
     assert "r1/m1" not in made.advice()
     paid = [d.params["reply"] for d in made.told if d.kind == "paid_beside"]
     assert [(one.provider, one.model, one.usage.prompt_tokens) for one in paid] == [("r0", "m0", 100)]
+
+
+def test_who_advised_is_told_in_the_language_of_the_rest(mixed):
+    made = mixed(Reply("good"), Reply("fine"), slots=[
+        {"provider": "r0", "model": "m0"}, {"provider": "r1", "model": "m1"}, {"provider": "xai", "model": "keyless"},
+        {"provider": "openai", "model": "other"}])  # fmt: skip
+    made.ask()
+    (delta,) = [d for d in made.told if d.kind == "advice"]
+    i18n.set_language("zh")
+    try:
+        told = i18n.tell(delta.params["notice"], delta.params, delta.text)
+    finally:
+        i18n.set_language("en")
+    assert told.startswith("r0/m0、r1/m1 提了建议")
+    assert "xai/keyless：" in told
+    assert "；openai/other：" in told
+    assert "XAI_API_KEY" in told
+    assert "There is" not in told
 
 
 def test_when_all_fail_the_acting_model_goes_on_alone_and_they_are_asked_again_in_the_next_turn(mixed):
@@ -605,3 +624,52 @@ def test_a_stopped_turn_leaves_nobody_asking(desk):
     assert not of.acting.requests
     spent = host.store.costs.spent(heard.session.id)
     assert {m.model for m in spent.models} <= {"m0", "m1"}  # those that had come to words: they were paid for
+
+
+# -- the model of sub-agents --------------------------------------------------------------------------------------
+
+
+CHILDREN = {
+    # delegation in the config → provider, model and address that a sub-agent is asked at
+    "nothing is the parent's": ({}, None),
+    "a model of another provider": ({"model": "openai/mini"}, ("openai", "mini", "https://api.openai.com/v1")),
+    "provider and model apart": (
+        {"provider": "openai", "model": "mini"}, ("openai", "mini", "https://api.openai.com/v1")),
+    "a provider's usual model": ({"provider": "openai"}, ("openai", "gpt-5", "https://api.openai.com/v1")),
+    "a server of their own": (
+        {"base_url": "http://127.0.0.1:9/v1", "model": "tiny", "api_key_env": "TINY_KEY"},
+        ("delegation", "tiny", "http://127.0.0.1:9/v1")),
+    "an address without a model": ({"base_url": "http://127.0.0.1:9/v1"}, None),
+    "a mixture": ({"model": "moa/deep"}, ("openai", "big", "https://api.openai.com/v1")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "asked"), CHILDREN.values(), ids=CHILDREN)
+def test_sub_agents_have_the_model_that_the_config_gives_them(tmp_path, said, asked):
+    home = tmp_path / ".nanohermes"
+    home.mkdir()
+    presets = {"deep": {"aggregator": BIG, "reference_models": [SMALL]}}
+    config = {"model": {"provider": "anthropic", "default": "own"}, "delegation": said, "moa": {"presets": presets}}
+    (home / "config.yaml").write_text(json.dumps(config))
+    loaded = config_load.load(find_places(tmp_path, {"HOME": str(tmp_path)}), {})
+    assert loaded.warnings == ()
+    crew = options.crew(loaded)
+    assert bool(crew.model or crew.provider) == (asked is not None)
+    if asked is None:
+        return
+    keys = {**KEYS, "TINY_KEY": "t", "NANOHERMES_API_KEY": "mine"}
+    models = Models(lambda: options.models(loaded), keys, dict, lambda: None)
+    (found,) = models.plan(options.models(loaded), crew.model, crew.provider, crew.fallbacks).endpoints
+    assert (found.provider, found.model, found.base_url) == asked
+    assert found.key is not None
+    assert found.key.reveal() == ("t" if found.provider == "delegation" else "k1")
+    assert "TINY_KEY" in providers.variables(options.provider(loaded)) or asked[0] != "delegation"
+
+
+def test_how_deep_sub_agents_go_is_fixed_and_told(tmp_path):
+    home = tmp_path / ".nanohermes"
+    home.mkdir()
+    (home / "config.yaml").write_text("delegation:\n  max_spawn_depth: 2\n")
+    (warning,) = config_load.load(find_places(tmp_path, {"HOME": str(tmp_path)}), {}).warnings
+    assert (warning.line, warning.code) == (2, "bad_value")
+    assert "must be 1, which is fixed" in warning.text
