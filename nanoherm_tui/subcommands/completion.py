@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import field
 from importlib import import_module
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_core import limits, names
 from agent_core.errors import AgentError
@@ -22,11 +22,15 @@ from agent_core.records import dataclass
 from agent_core.text.printable import printable
 from nanoherm_tui import subcommands
 
+if TYPE_CHECKING:
+    from agent_core.config.paths import Places
+
 SHELLS: Final = ("bash", "zsh", "fish")
 Kind = Literal["words", "files", "folders", "asked", "free"]
 ASKED: Final = {
     "session": "sessions", "sessions": "sessions", "resume": "sessions", "profile": "profiles", "set": "settings",
     "model": "models", "fallback_model": "models", "key": "keys", "tool": "tools", "tools": "tools",
+    "values": "choices", "server": "servers", "servers": "servers", "skill": "skills",
 }  # fmt: skip
 """What is asked of the program itself, by the name that a parser gives an argument."""
 _FILES: Final = frozenset({"FILE", "PATH"})
@@ -119,8 +123,8 @@ def _value(action: argparse.Action) -> Value:
 # -- values that are asked for ------------------------------------------------------------------------------------
 
 
-def values(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
-    """What can be completed now, with a remark. Raises StoreError."""
+def values(kind: str, folder: Path, of: str = "") -> Iterator[tuple[str, str]]:
+    """What can be completed now, with a remark. `of`: the word before, for "choices" a setting. Raises AgentError."""
     from agent_core.config.paths import PROFILES, find_places
 
     places = find_places(folder, os.environ)
@@ -156,12 +160,40 @@ def values(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
         for preset in PRESETS.values():
             if preset.default_model:
                 yield f"{preset.name}/{preset.default_model}", preset.label
+    elif kind == "choices":
+        yield from ((word, "") for word in _choices(of, places))
+    elif kind == "servers":
+        from nanoherm_tui.subcommands.mcp import named
+
+        yield from named(places)
+    elif kind == "skills":
+        from nanoherm_tui.subcommands.skills import named as skills_named
+
+        yield from skills_named(places)
 
 
-def _print_values(kind: str) -> int:
+def _choices(name: str, places: Places) -> Iterator[str]:
+    """What the setting called `name` takes; nothing where that is open."""
+    from agent_core.config.schema import BY_PATH
+    from nanoherm_tui.setting_values import THEME, choices
+
+    key = BY_PATH.get(tuple(name.split(".")))
+    if key is None:
+        return
+    if key.kind == "flag":
+        yield from ("true", "false")
+    elif key.name == THEME:
+        from nanoherm_tui.theme_files import load_themes
+
+        yield from choices(key, load_themes(places.themes_dir)[0])
+    else:
+        yield from filter(None, choices(key, ()))
+
+
+def _print_values(kind: str, of: str) -> int:
     """Somebody waits with a finger on Tab: nothing else is loaded, and what fails offers nothing."""
     try:
-        for word, remark in values(kind, Path.cwd()):
+        for word, remark in values(kind, Path.cwd(), of):
             if word == printable(word) and "\t" not in word:
                 print(f"{word}\t{printable(' '.join(remark.split()))}")
     except (AgentError, OSError):
@@ -181,6 +213,7 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("shell", nargs="?", choices=SHELLS, help="the shell it is for")
     p.add_argument("--values", choices=sorted(set(ASKED.values())), help=argparse.SUPPRESS)
+    p.add_argument("--of", default="", help=argparse.SUPPRESS)
     return p
 
 
@@ -188,7 +221,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the completion of a shell. Returns the exit code."""
     args = parser().parse_args(arguments)
     if args.values:
-        return _print_values(args.values)
+        return _print_values(args.values, args.of)
     if not args.shell:
         from nanoherm_tui.subcommands.common import say
 

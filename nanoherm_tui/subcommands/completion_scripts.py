@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from agent_core import names
@@ -25,7 +25,7 @@ def bash(top: Command) -> str:
         _HEAD,
         f"{_FUNCTION}() {{",
         '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" place="" at=1 skip=""',
-        '    local kind=free words="" commands="" flags=""',
+        '    local kind=free words="" commands="" flags="" nth=0',
         "    # --mode=plan comes as three words",
         '    if [[ $word == "=" ]]; then word=""',
         '    elif [[ $before == "=" ]]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi',
@@ -40,8 +40,15 @@ def bash(top: Command) -> str:
         if takes:
             lines.append(f"            {_patterns(f'{place} {flag}' for flag in takes)}) skip=1 ;;")
         for sub in command.commands:
-            lines.append(f"            {_patterns([f'{place} {sub.path[-1]}'])}) place={'/'.join(sub.path)} ;;")
-    lines += ["        esac; fi", "        (( at++ ))", "    done", '    case "$place $before" in']
+            lines.append(f"            {_patterns([f'{place} {sub.path[-1]}'])}) place={'/'.join(sub.path)} nth=0 ;;")
+    lines += [
+        "            *' -'*) ;;",
+        "            *) (( nth++ )) ;;",
+        "        esac; fi",
+        "        (( at++ ))",
+        "    done",
+        '    case "$place $before" in',
+    ]
     for command in top.all():
         for option in command.options:
             if option.value is not None:
@@ -51,7 +58,7 @@ def bash(top: Command) -> str:
     for command in top.all():
         flags = " ".join(flag for option in command.options for flag in option.flags)
         below = " ".join(sub.path[-1] for sub in command.commands)
-        value = _bash_value(command.arguments[-1]) if command.arguments else "kind=free"
+        value = _bash_argument(command.arguments)
         pattern = shlex.quote("/".join(command.path))
         lines.append(f"            {pattern}) flags={shlex.quote(flags)} commands={shlex.quote(below)}; {value} ;;")
     lines += [
@@ -67,7 +74,7 @@ def bash(top: Command) -> str:
         "        asked) local one; while IFS=$'\\t' read -r one _; do",
         '            [[ $one == "$word"* ]] || continue; [[ $one == *= ]] && compopt -o nospace',
         '            printf -v one %q "$one"; COMPREPLY+=("$one")',
-        f'        done < <({_ASK} "$words" 2>/dev/null) ;;',
+        f'        done < <({_ASK} "$words" --of="$before" 2>/dev/null) ;;',
         "    esac",
         "}",
         f"complete -F {_FUNCTION} {names.APP}",
@@ -85,6 +92,13 @@ def _bash_value(value: Value) -> str:
     return f"kind={value.kind}"
 
 
+def _bash_argument(values: Sequence[Value]) -> str:
+    """What stands at the caret by how many arguments stand before it; the last kind counts for all that follow."""
+    *first, last = map(_bash_value, values) if values else ("kind=free",)
+    cases = [f"{place}) {value} ;;" for place, value in enumerate(first)]
+    return f"case $nth in {' '.join(cases)} *) {last} ;; esac" if first else last
+
+
 # -- zsh ----------------------------------------------------------------------------------------------------------
 
 
@@ -95,7 +109,7 @@ def zsh(top: Command) -> str:
         _HEAD,
         f"{_FUNCTION}_ask() {{",
         "    local -a found; local line tab=$'\\t'",
-        f'    for line in "${{(@f)$({_ASK} $1 2>/dev/null)}}"; do',
+        f'    for line in "${{(@f)$({_ASK} $1 --of="$words[CURRENT-1]" 2>/dev/null)}}"; do',
         '        [[ -n $line ]] && found+=("${${line%%$tab*}//:/\\\\:}:${line#*$tab}")',
         "    done",
         "    if [[ $1 == settings ]]; then _describe -t $1 $1 found -S ''; else _describe -t $1 $1 found; fi",
@@ -142,7 +156,8 @@ def _zsh_option(option: Option, flag: str) -> str:
     if option.value is None:
         return f"*{flag}[{words}]"
     colon = "::" if option.optional else ":"
-    return f"*{flag}[{words}]{colon}value:{_zsh_value(option.value)}"
+    joined = "=" if flag.startswith("--") else ""  # --mode=plan as well as --mode plan
+    return f"*{flag}{joined}[{words}]{colon}value:{_zsh_value(option.value)}"
 
 
 def _zsh_text(text: str) -> str:
@@ -171,14 +186,19 @@ def fish(top: Command) -> str:
         "function __nanoherm_tui_at",
         "    set -l words (commandline -opc)[2..-1]",
         "    set -l place",
+        "    set -l nth 0",
         "    for word in $words",
         "        switch (string join / -- $place $word)",
         f"            case {' '.join(shlex.quote('/'.join(c.path)) for c in top.all() if c.path)}",
         "                set -a place $word",
+        "                set nth 0",
+        "            case '*/-*' '-*'",
+        "            case '*'",
+        "                set nth (math $nth + 1)",
         "        end",
         "    end",
         "    set place (string join / -- $place)",
-        '    test "$place" = "$argv"',
+        '    test "$place" = "$argv[1]"; and test (count $argv) -lt 2 -o "$nth" $argv[2..3]',
         "end",
         f"complete -c {names.APP} -f",
     ]
@@ -193,8 +213,12 @@ def fish(top: Command) -> str:
             lines.append(f"{start} {spelled}{taken} -d {_fish_text(option.help)}")
         for below in command.commands:
             lines.append(f"{start} -a {shlex.quote(below.path[-1])} -d {_fish_text(below.help)}")
-        if command.arguments and (value := _fish_value(command.arguments[-1])):
-            lines.append(f"{start} {value}")
+        several = len(command.arguments) > 1
+        for number, argument in enumerate(command.arguments):
+            if value := _fish_value(argument):
+                last = number == len(command.arguments) - 1
+                here = f"{place} {'-ge' if last else '-eq'} {number}" if several else place
+                lines.append(f"complete -c {names.APP} -n {shlex.quote(here)} {value}")
     return "\n".join(lines) + "\n"
 
 
@@ -206,7 +230,7 @@ def _fish_value(value: Value) -> str:
     if value.kind == "words":
         return f"-a {shlex.quote(' '.join(value.words))}"
     if value.kind == "asked":
-        return f"-a {shlex.quote(f'({_ASK} {value.words[0]} 2>/dev/null)')}"
+        return f"-a {shlex.quote(f'({_ASK} {value.words[0]} --of=(commandline -opc)[-1] 2>/dev/null)')}"
     if value.kind == "folders":
         return "-a '(__fish_complete_directories)'"
     return "-F" if value.kind == "files" else ""

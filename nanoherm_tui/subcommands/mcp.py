@@ -71,11 +71,11 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--trust", action="store_true", help="take its word for what only reads")
     add.add_argument("command", nargs="*", metavar="COMMAND")
     for name, words in (("remove", "take a server out of config.yaml"), ("logout", "forget the log-in at a server")):
-        add_command(what, name, words).add_argument("name", metavar="NAME")
+        add_command(what, name, words).add_argument("server", metavar="NAME")
     test = add_command(what, "test", "start the servers, list their tools, end them")
-    test.add_argument("names", nargs="*", metavar="NAME", help="which (default: all that count)")
+    test.add_argument("servers", nargs="*", metavar="NAME", help="which (default: all that count)")
     add_json(test)
-    add_command(what, "login", "log in at a server with OAuth").add_argument("name", metavar="NAME")
+    add_command(what, "login", "log in at a server with OAuth").add_argument("server", metavar="NAME")
     return p
 
 
@@ -97,14 +97,14 @@ def _run(args: argparse.Namespace) -> int:
     if args.what == "add":
         return _add(places, args)
     if args.what == "remove":
-        return _remove(places, args.name)
+        return _remove(places, args.server)
     desk = _desk(places)
     try:
         if args.what == "list":
             return _list(desk, places, as_json=args.json)
         if args.what == "test":
-            return _test(desk, places, args.names, as_json=args.json)
-        return _log(desk, places, args.name, out=args.what == "logout")
+            return _test(desk, places, args.servers, as_json=args.json)
+        return _log(desk, places, args.server, out=args.what == "logout")
     except Interrupted:
         return names.EXIT_INTERRUPTED
     finally:
@@ -132,6 +132,15 @@ def _desk(places: Places) -> ServerDesk:
             unattended=True,
         )
     )
+
+
+def named(places: Places) -> Iterator[tuple[str, str]]:
+    """The names of all servers, each with how it is reached; none is started."""
+    desk = _desk(places)
+    try:
+        yield from ((row.name, row.address) for row in desk.rows(places.workspace))
+    finally:
+        desk.close()
 
 
 def _walls(places: Places) -> SandboxPolicy | None:

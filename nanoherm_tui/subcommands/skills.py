@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     listing = add_command(commands, "list", "all skills, where they are from, and why some cannot be used")
     add_json(listing)
     show = add_command(commands, "show", "what a skill says, and its other files")
-    show.add_argument("name", metavar="NAME")
+    show.add_argument("skill", metavar="NAME")
     add_json(show)
     check = add_command(commands, "check", "what is wrong with the files of skills, by line")
     check.add_argument("paths", nargs="*", metavar="PATH", help="a skill's folder, its SKILL.md, or a folder of skills")
@@ -76,6 +76,11 @@ def _skills(places: Places) -> Skills:
     )
 
 
+def named(places: Places) -> Iterator[tuple[str, str]]:
+    """The names of all skills, each with what it is for."""
+    yield from ((skill.name, skill.description) for skill in _skills(places).list())
+
+
 def _list(args: argparse.Namespace, places: Places) -> int:
     found = _skills(places).list()
     if args.json:
@@ -94,7 +99,7 @@ def _row(skill: Skill) -> tuple[str, str, str]:
 
 def _show(args: argparse.Namespace, places: Places) -> int:
     skills = _skills(places)
-    found = skills.get(args.name)
+    found = skills.get(args.skill)
     body, others = parse(reading.whole(found)).body, reading.files(found)
     unmet = (*skills.closed(found), *skills.missing(found))
     if args.json:

@@ -32,8 +32,11 @@ CASES = [
     ("-C ", {"folder/"}, {"file.txt"}),
     ("-i fi", {"file.txt"}, {"folder/"}),
     ("-r ", {"aaaaaaaa"}, {"--demo"}),
-    ("sessions show ", {"aaaaaaaa"}, set()),
     ("--set display.th", {"display.theme="}, {"budget.tokens="}),
+    ("config set memory.en", {"memory.engine", "memory.enabled"}, {"memory.distil"}),
+    ("config set memory.engine ", {"bm25", "markdown"}, {"memory.distil"}),
+    ("mcp test ", {"docs"}, {"plan"}),
+    ("skills show ", {"plan"}, {"docs"}),
 ]
 """What is written behind the program's name; what Tab offers then, and what not."""
 
@@ -63,6 +66,10 @@ def place(tmp_path_factory):
     row = SessionRow("a" * 32, "mend the date: it's [broken]", str(top / "ws"), "m", "p", "ask", 1.0, 1.0, 0, 0, 0, 0)
     store.adopt("test", row, [])
     store.close()
+    home = top / "home" / ".nanohermes"
+    (home / "config.yaml").write_text("mcp_servers: {docs: {command: none}}\n")
+    (home / "skills" / "plan").mkdir(parents=True)
+    (home / "skills" / "plan" / "SKILL.md").write_text("Write a plan.\n")
     env = {
         "PATH": f"{top / 'bin'}:{os.environ['PATH']}",
         "HOME": str(top / "home"),
