@@ -245,20 +245,19 @@ def test_what_a_killed_program_held_is_taken_at_once(store, tmp_path):
 
 HERE = owners.place()
 BOOT, _, SPACE = HERE.partition("/")
-US = f"{os.getpid()}:x:{owners._began(os.getpid())}"
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc tells where a program runs")
 @pytest.mark.parametrize(
     ("name", "life"),
     [
-        (f"{US}:{HERE}", "lives"),
-        (US, "lives"),  # of an earlier version
-        (f"{os.getpid()}:x:1:{HERE}", "gone"),
-        (f"{os.getppid()}:x", "lives"),
-        (f"{US}:another-boot/{SPACE}", "gone"),
-        (f"{US}:{BOOT}/4026599999", "unknown"),
-        (f"4194305:x:1:{HERE}", "gone"),  # above the largest number Linux gives
+        ("{us}:{here}", "lives"),
+        ("{us}", "lives"),  # of an earlier version
+        ("{number}:x:1:{here}", "gone"),
+        ("{parent}:x", "lives"),
+        ("{us}:another-boot/{space}", "gone"),
+        ("{us}:{boot}/4026599999", "unknown"),
+        ("4194305:x:1:{here}", "gone"),  # above the largest number Linux gives
         ("99999999999999999999:x:1", "gone"),
         ("", "gone"),
         ("nonsense", "gone"),
@@ -277,6 +276,9 @@ US = f"{os.getpid()}:x:{owners._began(os.getpid())}"
     ],
 )
 def test_a_program_is_known_by_its_number_its_start_and_its_place(name, life):
+    number = os.getpid()
+    us = f"{number}:x:{owners._began(number)}"
+    name = name.format(us=us, number=number, parent=os.getppid(), here=HERE, boot=BOOT, space=SPACE)
     assert owners.life_of(name) == life
 
 
