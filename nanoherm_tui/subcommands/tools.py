@@ -10,13 +10,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_core import names, toolsets
+from agent_core import names, options, toolsets
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
 from agent_core.config.write import set_key
 from agent_core.tool_list import schema_of, tool_list
 from agent_core.tools.builtin import builtin_tools
 from agent_core.toolsets import SHOWN, in_order, is_of_servers, is_off, tools_named, tools_of
+from nanoherm_tui.i18n import t
 from nanoherm_tui.subcommands.common import add_command, add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.subcommands.config import in_force
 from nanoherm_tui.text import cut, one_line
@@ -63,7 +64,7 @@ def _entries() -> tuple[ToolEntry, ...]:
 
 
 def _off(places: Places) -> frozenset[str]:
-    return tools_named(in_force(places).get(_KEY))
+    return tools_named(options.tools_off(in_force(places)))
 
 
 def _list(args: argparse.Namespace, places: Places) -> int:
@@ -74,12 +75,16 @@ def _list(args: argparse.Namespace, places: Places) -> int:
     for one in SHOWN:
         members = [entry for entry in entries if entry.toolset == one.name]
         on = [entry for entry in members if not is_off(entry.name, one.name, off)]
-        state = "on" if len(on) == len(members) else "partly" if on else "off"
+        out = [name for name in one.tools if is_off(name, one.name, off)]
+        state = "on" if not out else "partly" if len(out) < len(one.tools) else "off"
         rows.append((one.name, state, f"{sum(e.size for e in on):,}", f"{sum(e.tokens for e in on):,}", ""))
         for entry in members:
             state = "off" if is_off(entry.name, one.name, off) else "on"
             words = cut(one_line(entry.text), _WORDS)
             rows.append((f"  {entry.name}", state, f"{entry.size:,}", f"{entry.tokens:,}", words))
+        for name in sorted(set(one.tools) - {entry.name for entry in members}, key=one.tools.index):
+            state = "off" if is_off(name, one.name, off) else "on"
+            rows.append((f"  {name}", state, "", "", cut(f"In some sessions: {t(f'tools.{name}')}", _WORDS)))
     print_table(rows, right=frozenset({2, 3}))
     if any(entry.problem == "no_git" for entry in entries):
         say("git is not installed: its tools cannot work here.")
@@ -93,9 +98,11 @@ def _told(entry: ToolEntry, off: frozenset[str]) -> dict[str, Any]:
 def _show(args: argparse.Namespace, places: Places) -> int:
     wanted = tools_named([args.tool])
     found = [entry for entry in _entries() if entry.name in wanted]
+    off = _off(places)
+    if not found and wanted and not any(is_of_servers(name) for name in wanted):
+        return _show_of_sessions(in_order(wanted), off, as_json=args.json)
     if not found:
         return _unknown(args.tool)
-    off = _off(places)
     by_name = {tool.name: tool for tool in builtin_tools()}
     if args.json:
         return tell([_told(entry, off) | {"schema": json.loads(schema_of(by_name[entry.name]))} for entry in found])
@@ -114,7 +121,21 @@ def _show(args: argparse.Namespace, places: Places) -> int:
     return names.EXIT_OK
 
 
+def _show_of_sessions(tools: Sequence[str], off: frozenset[str], *, as_json: bool) -> int:
+    """Tools that only sessions make: what they take depends on what is remembered, and on which skills there are."""
+    sets = {tool: one.name for one in SHOWN for tool in one.tools}
+    told = [{"name": name, "toolset": sets[name], "on": not is_off(name, sets[name], off)} for name in tools]
+    if as_json:
+        return tell(told)
+    for one in told:
+        state = "on" if one["on"] else "off"
+        print(f"{one['name']}: of the set {one['toolset']}, {state}. {t('tools.' + str(one['name'])).capitalize()}.")
+    return say("sessions have them where there is something for them; /tools in one tells their size.")
+
+
 def _unknown(name: str) -> int:
+    if is_of_servers(name):
+        return say(f"{name}: {names.APP} mcp test tells the tools of MCP servers.", names.EXIT_USAGE)
     near = difflib.get_close_matches(name.strip().lower(), toolsets.ALL_NAMES, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Sets: {', '.join(one.name for one in SHOWN)}."
     return say(f"there is no tool and no set of tools called {name}. {hint}", names.EXIT_USAGE)

@@ -94,6 +94,21 @@ def test_the_bytes_that_are_told_are_those_of_the_schema(run):
     assert f"{listed['grep']['size']:,} bytes in a request" in run(tools, "show", "grep")[1]
 
 
+def test_a_tool_that_only_some_sessions_have_is_listed_and_shown_without_a_size(run, config):
+    config.write_text("agent:\n  disabled_toolsets: [memory_search]\n")
+    rows = {line.split()[0]: line.split()[1:] for line in run(tools, "list")[1].splitlines()}
+    assert (rows["memory_save"][:4], rows["memory_search"][0]) == (["on", "In", "some", "sessions:"], "off")
+    assert (rows["delegate_task"][0], rows["agents"][0]) == ("off", "partly")  # until it is wanted
+    code, out, err = run(tools, "show", "memory_search")
+    assert (code, out) == (0, "memory_search: of the set memory, off. Search what is remembered.\n")
+    assert "/tools" in err
+    assert json.loads(run(tools, "show", "skill", "--json")[1]) == [{"name": "skill", "toolset": "skills", "on": True}]
+    config.write_text("delegation:\n  background: true\n")
+    assert json.loads(run(tools, "show", "delegate_task", "--json")[1])[0]["on"] is True
+    code, _, err = run(tools, "show", "mcp_docs_search")
+    assert (code, "mcp test" in err) == (2, True)
+
+
 def test_a_tool_there_is_not_is_a_usage_error_and_nothing_is_written(run, config):
     for arguments in (("set", "wbe", "off"), ("show", "wbe")):
         code, out, err = run(tools, *arguments)
@@ -151,6 +166,27 @@ def test_show_says_who_is_asked_and_where_that_is_set(run, config, server):
     assert "~/.nanohermes/config.yaml:2: model.default" in out
     told = json.loads(run(model, "show", "--json")[1])
     assert (told["name"], told["window"], told["key"]) == ("some-model", 32000, "")
+
+
+def test_mixtures_are_listed_shown_and_chosen_like_models(run, config, server):
+    config.write_text(
+        f"model: {{provider: mine, default: test-model}}\nproviders: {{mine: {{base_url: {server.base_url}}}}}\n"
+        "moa:\n  presets:\n    deep:\n      aggregator: {provider: mine, model: test-model}\n      fanout: every_n:3\n"
+        "      reference_models: [{provider: mine, model: a}, {provider: xai, model: b}]\n"
+    )
+    rows = [line.split() for line in run(model, "list", "--offline")[1].splitlines()]
+    assert ["moa/deep", "mine/test-model", "mine/a,", "xai/b"] in rows
+    assert json.loads(run(model, "show", "--json")[1])["mixture"] is None
+    code, out, _ = run(model, "set", "moa/deep")
+    assert (code, "Sessions to come ask moa/deep of Mixture of Agents." in out) == (0, True)
+    _, out, _ = run(model, "show")
+    assert "mine/a, xai/b (fanout every_n:3)" in out
+    told = json.loads(run(model, "show", "--json")[1])
+    assert (told["name"], told["mixture"]["name"], told["mixture"]["acts"]) == (
+        "test-model", "moa/deep", "mine/test-model")  # fmt: skip
+    assert json.loads(run(model, "list", "--json", "--offline")[1])["mixtures"] == [told["mixture"]]
+    assert ["*", "moa/deep"] in [line.split()[:2] for line in run(model, "list", "--offline")[1].splitlines()]
+    assert run(model, "set", "moa/shallow")[0] == 2
 
 
 def test_without_any_model_show_says_the_way_out(run):
