@@ -158,9 +158,15 @@ class Panel:
         with cancel.closing(lambda: came.put(None)):
             until, stopped = self._clock() + mixture.timeout, False
             while len(out) < len(mixture.references):
+                before = self._clock()
+                wait = max(0.0, min(until - before, limits.STREAM_LOOK))
                 try:
-                    got = came.get(timeout=max(0.0, until - self._clock()))
+                    got = came.get(timeout=wait)
                 except queue.Empty:
+                    stood_still = self._clock() - before > wait + limits.STOPPED_FROM
+                    until += self._clock() - before if stood_still else 0.0
+                    if self._clock() < until:
+                        continue
                     if stopped:
                         break
                     got = None

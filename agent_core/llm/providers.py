@@ -420,6 +420,8 @@ def _mixture_asked_for(options: ProviderOptions, lookup: Mapping[str, str]) -> t
         if head in ("", MOA) or model in options.mixtures.presets:
             return options, rest if head == MOA else model
         return replace(options, provider=head, model=rest, base_url="", api_key_env=""), None
+    if model == MOA and options.mixtures and named in _NOT_NAMED and not base_url:
+        return options, ""
     if head == MOA and (rest in options.mixtures.presets or (named in _NOT_NAMED and not base_url)):
         return options, rest
     return options, None
@@ -441,8 +443,8 @@ def another(
     The name of a mixture alone is enough, where the first one's server has no model of that name; a provider alone
     means its usual model.
     """
-    if not provider and model in options.mixtures.presets and model not in listed:
-        provider = MOA
+    if not provider and options.mixtures and model not in listed:
+        provider = MOA if model in (MOA, *options.mixtures.presets) else ""
     if not provider:
         head, rest = _split(model, options)
         if head and _name_of(head) == first.provider:
@@ -450,7 +452,7 @@ def another(
         elif head and not _has_slashed(first, model, head, listed):
             provider, model = head, rest
     if provider.strip().lower() == MOA and MOA not in options.providers:
-        return mixed(model, first, options, env, dotenv)
+        return mixed(model if model != MOA or MOA in options.mixtures.presets else "", first, options, env, dotenv)
     if not provider or _name_of(provider) == first.provider:
         return replace(first, model=model, mixture=None) if model else first
     return _apart(replace(options, provider=provider, model=model, base_url="", api_key_env=""), env, dotenv)

@@ -321,6 +321,14 @@ def test_keys_that_only_hermes_uses_are_listed(ward):
     assert "terminal.docker_image" in text
 
 
+MIXED = """\
+model: moa/deep
+moa:
+  presets:
+    deep: {aggregator: {provider: openai, model: m}, reference_models: [{provider: xai, model: a}]}
+"""
+
+
 @pytest.mark.parametrize(
     ("config", "env", "id_", "state", "words"),
     [
@@ -330,6 +338,8 @@ def test_keys_that_only_hermes_uses_are_listed(ward):
         ("model: {provider: openai, default: m}", {"OPENAI_API_KEY": "two words"}, "key", "fail", "cannot have"),
         ("model: {provider: openai, default: m}", {"OPENAI_API_KEY": KEY}, "key", "ok", "from the environment"),
         ("model: {provider: ollama, default: m}", {}, "key", "ok", "needs none"),
+        (MIXED, {"OPENAI_API_KEY": KEY, "XAI_API_KEY": KEY}, "advisers", "ok", "From xai/a (user_turn)"),
+        (MIXED, {"OPENAI_API_KEY": KEY}, "advisers", "warn", "xai/a: There is no key"),
         (f"model: {{provider: openai, default: m}}\nproviders: {{openai: {{api_key: {KEY}}}}}", {}, "key", "warn",
          "stands in the config"),
     ],

@@ -139,6 +139,7 @@ MEANT = {
     "the provider moa": (("moa", "deep", ""), "openai/big", "deep"),
     "without a name the default one": (("moa", "", ""), "openai/big", "deep"),
     "with the provider before it": (("moa", "moa/gpt", ""), "anthropic/small", "gpt"),
+    "the provider alone in place of a model": (("", "moa", ""), "openai/big", "deep"),
     "before the name alone": (("", "moa/gpt", ""), "anthropic/small", "gpt"),
     "beside a server of one's own": (("", "moa/gpt", "http://127.0.0.1:1/v1"), "anthropic/small", "gpt"),
     "beside a provider of vendors": (("openrouter", "moa/gpt", ""), "anthropic/small", "gpt"),
@@ -162,6 +163,7 @@ CHOSEN = {
     # (model, provider) as /model has them, beside openai/big, whose server has "listed" → asked, preset
     "from the list": (("deep", "moa"), (), "openai/big", "deep"),
     "typed with the provider": (("moa/gpt", ""), (), "anthropic/small", "gpt"),
+    "the provider alone": (("moa", ""), (), "openai/big", "deep"),
     "the name alone": (("deep", ""), (), "openai/big", "deep"),
     "the name of a model that is there": (("gpt", ""), ("gpt",), "openai/gpt", None),
     "another model": (("other", ""), (), "openai/other", None),
