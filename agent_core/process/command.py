@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from agent_core import limits
@@ -47,43 +48,41 @@ def run_program(
     nothing has run, and nothing is tried without (A8).
     """
     started = time.monotonic()
-    family = start_family(argv, cwd, env, sandbox, stdin)
-    process = family.process
-    assert process.stdout is not None
-    assert process.stderr is not None
     streams = (HeadTail(stream_limit), HeadTail(stream_limit))
-    drain = Drain(process, dict(zip((process.stdout, process.stderr), streams, strict=True)), on_output)
-    wake = Wake()
     left: tuple[int, ...] = ()
     left_as = ""
-    try:
-        with cancel.closing(wake.set):
-            keyless = Keyless(lambda: (process.pid, *(member.pid for member in family.members())))
-            ended = drain.until_exit(started + timeout, wake.reader, cancel, keyless)
-            if ended == "exit":
-                family.walls.check()
-                left = _linger(family, drain)
-                if left and leave is not None:
-                    pipes = (process.stdout.fileno(), process.stderr.fileno())
-                    left_as = leave(Leftover(family, left, pipes))
-            if ended == "exit" and not left:
-                family.close()
-            elif not left_as:
-                grace = limits.COMMAND_TERM_GRACE
-                family.signal(signal.SIGTERM)
-                if ended == "timeout":
-                    # A program that tidies up on TERM may still say something useful.
-                    drain.until_exit(time.monotonic() + grace, wake.reader, cancel)
-                    grace = 0
-                threading.Thread(target=family.finish, args=(grace,), name="reaper", daemon=True).start()
-            drain.for_seconds(0)
-    except BaseException:  # `on_output` raised: nothing may be left running behind it
-        family.signal(signal.SIGKILL)
-        family.close()
-        raise
-    finally:
-        wake.close()
-        drain.close()
+    # Made before the program: without a descriptor for them nothing is started.
+    with closing(Wake()) as wake, closing(Drain(on_output)) as drain:
+        family = start_family(argv, cwd, env, sandbox, stdin)
+        process = family.process
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            drain.follow(process, dict(zip((process.stdout, process.stderr), streams, strict=True)))
+            with cancel.closing(wake.set):
+                keyless = Keyless(lambda: (process.pid, *(member.pid for member in family.members())))
+                ended = drain.until_exit(started + timeout, wake.reader, cancel, keyless)
+                if ended == "exit":
+                    family.walls.check()
+                    left = _linger(family, drain)
+                    if left and leave is not None:
+                        pipes = (process.stdout.fileno(), process.stderr.fileno())
+                        left_as = leave(Leftover(family, left, pipes))
+                if ended == "exit" and not left:
+                    family.close()
+                elif not left_as:
+                    grace = limits.COMMAND_TERM_GRACE
+                    family.signal(signal.SIGTERM)
+                    if ended == "timeout":
+                        # A program that tidies up on TERM may still say something useful.
+                        drain.until_exit(time.monotonic() + grace, wake.reader, cancel)
+                        grace = 0
+                    threading.Thread(target=family.finish, args=(grace,), name="reaper", daemon=True).start()
+                drain.for_seconds(0)
+        except BaseException:  # `on_output` raised: nothing may be left running behind it
+            family.signal(signal.SIGKILL)
+            family.close()
+            raise
     code = process.poll() if ended == "exit" else None
     return ExecResult(
         exit_code=code if code is not None and code >= 0 else None,

@@ -61,6 +61,8 @@ class Guard:
         """What the markers of the program's commands begin with."""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._spared: list[str] = []
+        """Told anew to one that takes the place of another."""
 
     def new_mark(self) -> str:
         """The mark of one more program, in its environment (MARKER)."""
@@ -81,12 +83,20 @@ class Guard:
                 if stream is not None:
                     stream.close()
             self._process = process
+            for marker in self._spared:
+                self._say(f"spare {marker}")
 
     def spare(self, marker: str) -> None:
         """What bears this mark outlives the program."""
-        with self._lock, suppress(OSError):
+        with self._lock:
+            self._spared.append(marker)
+            self._say(f"spare {marker}")
+
+    def _say(self, words: str) -> None:
+        """To the shell, if it is there. Under the lock."""
+        with suppress(OSError):
             if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(f"spare {marker}\n".encode())
+                self._process.stdin.write(f"{words}\n".encode())
 
     def dismiss(self) -> None:
         with self._lock:

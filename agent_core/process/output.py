@@ -80,21 +80,23 @@ class Wake:
 
 
 class Drain:
-    """Reads both pipes of a process in the calling thread, into bounded buffers."""
+    """Reads both pipes of a process in the calling thread, into bounded buffers.
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        buffers: Mapping[IO[bytes], HeadTail],
-        on_output: Callable[[str], None] | None,
-    ) -> None:
-        self._process = process
+    It is made before the process, so that for want of a descriptor nothing is started.
+    """
+
+    def __init__(self, on_output: Callable[[str], None] | None) -> None:
+        """Raises OSError."""
         self._selector = selectors.DefaultSelector()
-        self._buffers = buffers
         self._on_output = on_output
+        self._buffers: Mapping[IO[bytes], HeadTail] = {}
+        self._pidfd: int | None = None
+
+    def follow(self, process: subprocess.Popen[bytes], buffers: Mapping[IO[bytes], HeadTail]) -> None:
+        """Read this one's pipes from now on, each into its buffer; `close` closes them."""
+        self._process, self._buffers = process, buffers
         self._decoders = {pipe: codecs.getincrementaldecoder("utf-8")("replace") for pipe in buffers}
         self._pipes = {pipe.fileno(): pipe for pipe in buffers}
-        self._pidfd: int | None = None
         for pipe in buffers:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ)

@@ -89,8 +89,12 @@ class CommandWalls:
         return copies
 
     def check(self) -> None:
-        """After the process has ended by itself. Raises SandboxError or OSError when the command was not started."""
-        failure = self._launch.failure() if self._launch is not None else None
+        """After the process has ended by itself. Raises SandboxError or OSError when the command was not started.
+
+        After `close` nobody can tell any more, and nothing is raised.
+        """
+        with self._lock:
+            failure = self._launch.failure() if self._launch is not None and not self._closed else None
         if failure is not None:
             raise failure
 

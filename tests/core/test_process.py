@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -20,11 +23,13 @@ from agent_core.ports.commands import ExecResult
 from agent_core.process import families, proc
 from agent_core.process.command import LocalBackend
 from agent_core.process.families import Family
-from agent_core.process.guard import MARKER
+from agent_core.process.guard import MARKER, Guard
+from agent_core.process.held import Held
 from agent_core.process.output import HeadTail
 from agent_core.process.running import running
 from agent_core.sandbox.env import child_env
-from agent_core.sandbox.policy import UNCONFINED
+from agent_core.sandbox.policy import UNCONFINED, SandboxPolicy
+from agent_core.sandbox.probe import layers
 
 from .tool_support import later
 
@@ -285,6 +290,44 @@ def test_an_error_in_the_listener_leaves_nothing_running(tmp_path):
     with pytest.raises(RuntimeError):
         run("echo x; sleep 6105", tmp_path, on_output=fail)
     assert gone("sleep 6105", within=2)
+
+
+@linux
+def test_without_a_descriptor_to_listen_by_nothing_is_started(tmp_path, monkeypatch):
+    def none_left():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(selectors, "DefaultSelector", none_left)
+    with pytest.raises(OSError, match="Too many open files"):
+        run("sleep 6107", tmp_path)
+    assert not alive("sleep 6107")
+
+
+@pytest.mark.skipif(not layers().can_confine, reason="this machine confines nothing")
+def test_of_a_program_that_was_ended_nobody_says_that_it_could_not_be_started(tmp_path):
+    held = Held(("/bin/sleep", "6108"), tmp_path, ENV, SandboxPolicy((), tmp_path))
+    held.end(0.1)
+    assert held.failure() is None
+
+
+@linux
+def test_a_guard_that_takes_the_place_of_another_spares_the_same(tmp_path):
+    guard = Guard()
+    spared, other = guard.new_mark(), guard.new_mark()
+    commands = [subprocess.Popen(["sleep", "6109"], env={MARKER: mark}) for mark in (spared, other)]
+    try:
+        guard.watch()
+        guard.spare(spared)
+        guard._process.kill()
+        guard._process.wait()
+        guard.watch()
+        guard._process.stdin.close()  # as when the program is killed
+        assert guard._process.wait(20) == 0
+        assert (commands[0].poll(), commands[1].wait(5)) == (None, -signal.SIGKILL)
+    finally:
+        for command in commands:
+            command.kill()
+            command.wait()
 
 
 @linux
