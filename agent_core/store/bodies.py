@@ -86,6 +86,16 @@ def load_aside(c: sqlite3.Connection, session_id: str) -> list[Message]:
     return [message for row in rows if (message := parse_row(session_id, *row)) is not None]
 
 
+def load_begun(c: sqlite3.Connection, session_id: str) -> list[Message]:
+    """The reply that had begun when the program was killed: nothing has come behind what it answers."""
+    rows = c.execute(
+        "SELECT CAST(body AS BLOB) FROM begun_replies b WHERE session_id = ?1 AND behind = "
+        "(SELECT uid FROM messages WHERE session_id = ?1 AND position IS NOT NULL ORDER BY position DESC LIMIT 1)",
+        (session_id,),
+    ).fetchall()
+    return [message for (body,) in rows if (message := parse_row(session_id, messages.new_id(), body, "")) is not None]
+
+
 def parse_row(session_id: str, uid: str, body: bytes, view: messages.View) -> Message | None:
     """A message from its row; None when its body cannot be read. Its id is the row's: copies share their bodies."""
     try:
@@ -117,7 +127,8 @@ def snapshot(c: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        c.execute("ROLLBACK")
+        if c.in_transaction:  # SQLite may have ended it itself, and its reason is the one to be told
+            c.execute("ROLLBACK")
 
 
 def insert(c: sqlite3.Connection, session_id: str, message: Message, body: str, position: int | None) -> bool:

@@ -163,8 +163,7 @@ class Database:
                 self._check()
                 connection = self._pool.pop() if self._pool else None
             if connection is None:
-                connection = _connect(self.path)
-                connection.execute("PRAGMA query_only = ON")
+                connection = _reader(self.path)
             yield connection
         except sqlite3.Error as e:
             raise explain(self.path, e) from e
@@ -384,6 +383,16 @@ def _connect(path: Path, query: str = "mode=rw") -> sqlite3.Connection:
     except sqlite3.Error as e:
         raise explain(path, e) from e
     connection.text_factory = readable
+    return connection
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    connection = _connect(path)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()  # one that could write is lent to nobody
+        raise
     return connection
 
 

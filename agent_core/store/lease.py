@@ -87,10 +87,21 @@ class Leases:
             )
             lease = Lease(session_id, expiry)
             with self._lock:  # in the transaction: the newest here is the newest there
+                made.append((lease, self._ours.get(session_id)))
                 self._ours[session_id] = lease
             return lease
 
-        return self._db.write(work, "transcript")
+        made: list[tuple[Lease, Lease | None]] = []
+        """With what was ours before it; several when the transaction was tried again."""
+        try:
+            return self._db.write(work, "transcript")
+        except BaseException:  # it could not be committed: the disk may be full
+            with self._lock:
+                if made and self._ours.get(session_id) is made[-1][0]:
+                    del self._ours[session_id]
+                    if (before := made[0][1]) is not None:
+                        self._ours[session_id] = before
+            raise
 
     def renew(self, lease: Lease) -> bool:
         """Hold a lease for longer; False: it is lost, and nothing more is written under it. Raises no error.

@@ -14,9 +14,9 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import StoreError
-from agent_core.messages import (
-    user,
-)
+from agent_core.messages import user
+from agent_core.store import db
+from agent_core.store.bodies import snapshot
 from agent_core.store.db import Database, latest_version
 from agent_core.store.sessions import Store
 
@@ -62,6 +62,34 @@ def test_commits_are_durable_and_the_journal_is_wal(path, store):
 def test_a_reader_cannot_write(store):
     with pytest.raises(StoreError), store._db.read() as c:
         c.execute("DELETE FROM sessions")
+
+
+def test_one_that_could_not_be_kept_from_writing_is_lent_to_nobody(store, monkeypatch):
+    class Failing(sqlite3.Connection):
+        def execute(self, sql, *parameters):
+            if "query_only" in sql:
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(sql, *parameters)
+
+    def connect(path):
+        return sqlite3.connect(path, factory=Failing, isolation_level=None, check_same_thread=False)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(db, "_connect", connect)
+        with pytest.raises(StoreError, match="disk I/O error"), store.database.read():
+            pass
+    with store.database.read() as c, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        c.execute("DELETE FROM sessions")
+
+
+def test_what_ends_a_snapshot_is_told_also_when_sqlite_has_ended_it(store):
+    def spoiled(c):
+        with snapshot(c):
+            c.execute("ROLLBACK")
+            raise RuntimeError("the disk")
+
+    with store.database.read() as c, pytest.raises(RuntimeError, match="the disk"):
+        spoiled(c)
 
 
 def test_of_the_connections_that_many_readers_at_once_need_a_few_stay_open(path, store):
@@ -275,6 +303,27 @@ def test_a_transaction_that_fails_leaves_nothing(path):
         with pytest.raises(StoreError) as closed:
             use()
         assert closed.value.code == "store_closed"
+
+
+def test_a_lease_that_could_not_be_stored_is_not_ours_and_stands_in_no_ones_way(path, store):
+    session = store.create("/w").id
+
+    def full(moment):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    database = store.database
+    database.at_write = full
+    with pytest.raises(StoreError, match="disk is full"):
+        store.leases.acquire(session)
+    database.at_write = lambda moment: None
+    assert not store.leases.is_ours(session)
+    store.append(session, user("there is room again"))
+    held = store.leases.acquire(session)
+    database.at_write = full
+    with pytest.raises(StoreError, match="disk is full"):
+        store.leases.acquire(session)
+    database.at_write = lambda moment: None
+    assert store.leases.renew(held), "the one before it holds on"
 
 
 def test_a_full_disk_is_told_and_costs_only_the_new_message(store):
