@@ -81,6 +81,16 @@ class Conversation:
         self._store.append(self.session_id, for_the_record(message, self._redact), self._check_open)
         self._joined(message)
 
+    def reply_begun(self, message: Message | None) -> None:
+        """Keep what a reply has said so far, for the case that the program is killed; None: it does not count.
+
+        It is no message of the history. Raises StoreError.
+        """
+        self._check_open()
+        if message is not None:
+            message = for_the_record(message, self._redact)
+        self._store.reply_begun(self.session_id, message, self._check_open)
+
     def place(self, message: Message) -> None:
         """Append a message that the store holds aside. Raises StoreError; the history is then unchanged."""
         self._check_open()

@@ -14,7 +14,7 @@ from functools import partial
 from agent_core import guard, limits, prompt, schedule
 from agent_core.cancel import CancelScope, Cut
 from agent_core.conversation import Conversation
-from agent_core.errors import Interrupted, ProviderError, TurnHalted
+from agent_core.errors import Interrupted, ProviderError, StoreError, TurnHalted
 from agent_core.events import (
     AssistantMessage,
     Event,
@@ -127,7 +127,7 @@ def _ask_once(turn: TurnTools) -> Reply:
     then is kept, marked as cut short. Raises StoreError when the reply could not be stored.
     """
     started = time.monotonic()
-    partial = _Partial(turn.emit, turn.toolbox.redact)
+    partial = _Partial(turn.emit, turn.toolbox.redact, turn.conversation.reply_begun)
     system = turn.system_prompt()
     request = replace(
         turn.request,
@@ -167,6 +167,8 @@ def _ask_once(turn: TurnTools) -> Reply:
     )
     book(turn, reply)
     # An empty reply must not enter the history: servers refuse it.
+    if message.is_empty:
+        partial.is_void()
     kept = message if message.is_empty else _keep(turn, message, started)
     return Reply(kept, reply.dropped_tool_calls)
 
@@ -196,11 +198,17 @@ def _to_answer(held: Sequence[Message]) -> Sequence[Message]:
 
 
 class _Partial:
-    """What a reply has delivered so far, passed on to the listener as it comes, but for keys."""
+    """What a reply has delivered so far, passed on to the listener as it comes, but for keys.
 
-    def __init__(self, emit: Emit, redact: Callable[[str], str]) -> None:
+    Now and then it is given to `keep`, so that a killed program has lost no more than seconds of it.
+    """
+
+    def __init__(self, emit: Emit, redact: Callable[[str], str], keep: Callable[[Message | None], None]) -> None:
         self._emit = emit
         self._redact = redact
+        self._keep = keep
+        self._keep_at = time.monotonic() + limits.REPLY_KEPT
+        self._is_kept = False
         self._text_guard, self._reasoning_guard = KeyGuard(redact), KeyGuard(redact)
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -232,6 +240,8 @@ class _Partial:
             self._show_reasoning(self._reasoning_guard.flush())
             self._text.append(delta.text)
             self._show_text(self._text_guard.feed(delta.text))
+            if time.monotonic() >= self._keep_at:
+                self._keep_now()
         elif delta.kind == "reasoning":
             self._last_thought = time.monotonic()
             if not self._reasoning:
@@ -247,6 +257,25 @@ class _Partial:
             self._emit(PartialDropped())
         else:
             tell_trouble(self._emit, delta)
+
+    def _keep_now(self) -> None:
+        said, began = self.said(), time.monotonic()
+        wait = limits.REPLY_KEPT
+        if said is not None:
+            said = replace(said, text=self._redact(said.text), reasoning=self._redact(said.reasoning))
+            try:
+                self._keep(said)
+                self._is_kept = True
+            except StoreError:  # the message itself will say so, if it cannot be stored either
+                wait = limits.REPLY_KEPT_LATER
+        now = time.monotonic()
+        self._keep_at = now + max(wait, limits.REPLY_KEPT_SHARE * (now - began))
+
+    def is_void(self) -> None:
+        """What was said does not count, in whatever becomes of the program."""
+        if self._is_kept:
+            with suppress(StoreError):
+                self._keep(None)
 
     def rest(self) -> None:
         """The reply is complete: show what was held back."""

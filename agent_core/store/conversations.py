@@ -26,6 +26,7 @@ from agent_core.store.bodies import (
     insert,
     load,
     load_aside,
+    load_begun,
     load_end,
     mended_from,
     next_position,
@@ -88,6 +89,8 @@ class Conversations:
                     "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
                     (session_id, messages.clean_surrogates(call_id)),
                 )
+            if message.role == "assistant":
+                c.execute("DELETE FROM begun_replies WHERE session_id = ?", (session_id,))
             c.execute(
                 "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ?, "
                 "tool_call_count = tool_call_count + ? WHERE id = ?",
@@ -97,6 +100,27 @@ class Conversations:
         self._changes.make(session_id, work, "transcript")
         if call_id is not None:
             self.audit.written(session_id, call_id)
+
+    def reply_begun(self, session_id: str, message: Message | None, allowed: Check = lambda: None) -> None:
+        """Keep what the model has said so far of a reply, in place of what was kept before; None: it does not count.
+
+        `recover` makes it the conversation's end if no reply was stored. Does not wait long for another program.
+        """
+        body = body_of(message) if message is not None else ""
+
+        def work(c: sqlite3.Connection) -> None:
+            allowed()
+            check(c, session_id)
+            self.leases.fence(c, session_id)
+            c.execute("DELETE FROM begun_replies WHERE session_id = ?", (session_id,))
+            if message is not None:
+                c.execute(
+                    "INSERT INTO begun_replies SELECT session_id, uid, ? FROM messages "
+                    "WHERE session_id = ? AND position IS NOT NULL ORDER BY position DESC LIMIT 1",
+                    (body, session_id),
+                )
+
+        self._db.write(work, "activity")
 
     def effect_started(
         self, session_id: str, call_id: str, name: str, kind: str, allowed: Check = lambda: None
@@ -211,8 +235,9 @@ class Conversations:
         """
         with self._db.read() as c, snapshot(c):
             loaded = load(c, session_id)
-            effects, aside = self._left_open(c, session_id, running), load_aside(c, session_id)
-        mended = mended_from(loaded, effects, aside)
+            effects = self._left_open(c, session_id, running)
+            behind = [*load_begun(c, session_id), *load_aside(c, session_id)]
+        mended = mended_from(loaded, effects, behind)
         if not effects and mended == loaded.messages:
             self._changes.loaded(session_id, loaded.revision)
             return loaded.messages
@@ -221,7 +246,8 @@ class Conversations:
             self.leases.fence(c, session_id)
             now = loaded if loaded.revision == revision(c, session_id) else load(c, session_id)
             effects = self._left_open(c, session_id, running)
-            mended = mended_from(now, effects, load_aside(c, session_id))
+            mended = mended_from(now, effects, [*load_begun(c, session_id), *load_aside(c, session_id)])
+            c.execute("DELETE FROM begun_replies WHERE session_id = ?", (session_id,))
             c.executemany(
                 "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
                 [(session_id, effect.call_id) for effect in effects],
@@ -246,7 +272,7 @@ class Conversations:
         """True when `recover` would find nothing to mend. Looks at the calls and results of the conversation alone."""
         with self._db.read() as c, snapshot(c):
             number = revision(c, session_id)
-            if self._left_open(c, session_id, running) or load_aside(c, session_id):
+            if self._left_open(c, session_id, running) or load_aside(c, session_id) or load_begun(c, session_id):
                 return False
             if not has_all_results(c.execute(CALLS, (session_id,))):
                 return False
@@ -301,6 +327,7 @@ class Conversations:
             c.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM hunk_comments WHERE session_id = ?", (session_id,))
+            c.execute("DELETE FROM begun_replies WHERE session_id = ?", (session_id,))
             clear_children(c, session_id)
             clear_delegations(c, session_id)
             recount(c, session_id)

@@ -1,11 +1,14 @@
 """Whatever a person sends, and whenever they stop: every text is stored or back in the composer."""
 
+import json
 import random
 import time
 
 import pytest
 
-from agent_core import events, intents
+from agent_core import events, intents, limits
+from agent_core.errors import StoreError
+from agent_core.ports.model import Delta
 from tests.core.session_support import call, say
 
 
@@ -55,3 +58,50 @@ def test_every_text_is_stored_or_returned_whatever_is_pressed(table, seed, aband
             assert message.result.call_id == waiting.pop(0)
         waiting = waiting or [c.id for c in message.tool_calls]
     assert sorted(text for _, text in t.kept[-1].texts) == sorted(returned), "what a crash would lose now"
+
+
+@pytest.mark.parametrize("text", ["the whole answer", ""], ids=["it becomes one", "it comes to nothing"])
+def test_while_a_reply_streams_what_it_has_said_is_on_disk_without_keys_and_then_no_more(table, monkeypatch, text):
+    monkeypatch.setattr(limits, "REPLY_KEPT", 0.0)
+    monkeypatch.setattr(limits, "REPLY_KEPT_SHARE", 0)
+    seen = []
+
+    def kept(t):
+        with t.store.database.read() as c:
+            return [json.loads(body) for (body,) in c.execute("SELECT body FROM begun_replies")]
+
+    def talks(request, sink, cancel):
+        for word in ("half ", "an ", "sk-very-secret ", "answer"):
+            sink(Delta("text", word))
+        seen.append(kept(t))
+        return say(text)
+
+    t = table(talks, say("and on"))
+    t.turn("go")
+    ((message,),) = seen
+    assert (message["role"], message["text"], message["interrupted"]) == (
+        "assistant",
+        "half an [REDACTED] answer",
+        True,
+    )
+    assert kept(t) == []
+    assert not any("half an" in m.text for m in t.store.messages(t.session.id))
+
+
+def test_a_disk_that_takes_no_half_reply_does_not_stop_it(table, monkeypatch):
+    monkeypatch.setattr(limits, "REPLY_KEPT", 0.0)
+    tried = []
+
+    def fails(*args):
+        tried.append(args)
+        raise StoreError("store_failed", "no room")
+
+    def talks(request, sink, cancel):
+        for word in ("one ", "two ", "three"):
+            sink(Delta("text", word))
+        return say("one two three")
+
+    t = table(talks)
+    monkeypatch.setattr(t.store, "reply_begun", fails)
+    assert t.turn("go").text == "one two three"
+    assert len(tried) == 1, "it is not tried again with every word"

@@ -130,3 +130,50 @@ def test_a_stored_result_closes_its_effect(store):
     store.append(session, answer("2"))
     store.append(session, asks("1", name="run_command"))
     assert "was not run" in store.recover(session)[-1].text
+
+
+HALF = Message("assistant", "half an ans", interrupted=True)
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ([], ["hello", "half an ans"]),
+        ([Message("assistant", "whole")], ["hello", "whole"]),
+        ([None], ["hello"]),
+        ([Message("assistant", "half an answer", interrupted=True)], ["hello", "half an answer"]),
+        ([user("next")], ["hello", "next"]),  # what is no end of the conversation any more is not put into it
+    ],
+    ids=["killed", "whole", "void", "kept as it was stopped", "something came behind it"],
+)
+def test_what_a_reply_had_said_when_the_program_was_killed_is_its_message(store, path, then, expected):
+    session = store.create("/w").id
+    store.append(session, HELLO)
+    store.reply_begun(session, replace(HALF, text="ha"))
+    store.reply_begun(session, HALF)
+    assert [m.text for m in store.messages(session)] == ["hello"], "not before the program is gone"
+    for message in then:
+        if message is None:
+            store.reply_begun(session, None)
+        else:
+            store.append(session, message)
+    assert store.is_whole(session) == bool(then)
+    store.close()
+    again = Store.open(path)
+    try:
+        found = again.recover(session)
+        assert [m.text for m in found] == expected
+        assert again.is_whole(session)
+        assert again.recover(session) == again.messages(session) == found
+        assert then or found[-1].interrupted
+    finally:
+        again.close()
+
+
+def test_of_a_reply_that_was_cut_a_command_of_the_persons_own_comes_behind(store):
+    session = store.create("/w").id
+    store.append(session, HELLO)
+    store.shell_started(session, "s1", "ls", False)
+    store.reply_begun(session, HALF)
+    assert [m.text for m in store.recover(session)][:2] == ["hello", HALF.text]
+    assert [m.shell is not None for m in store.messages(session)] == [False, False, True]
