@@ -20,6 +20,7 @@ class DiffView(RowsView):
     """Draws on the overlay's ground; the keys of panes scroll it."""
 
     GROUND: ClassVar[str] = "surface"
+    RULE: ClassVar[str] = ""
     DEFAULT_CSS = "DiffView { height: 1fr; }"
 
     def __init__(self, id: str) -> None:

@@ -27,7 +27,7 @@ class RowsWindow(PaneKeys):
     """
 
     RULE: ClassVar[str] = "left"
-    """The edge where the rule is drawn in themes that need one: left or right."""
+    """The edge where the rule is drawn in themes that need one: left or right; "": at none."""
     GROUND: ClassVar[str] = "panel"
 
     def __init__(self, id: str | None = None) -> None:

@@ -36,7 +36,8 @@ def task_row(task: Task, frame: int, now: float, key: str = "") -> Row:
     took = duration((task.ended or now) - task.started, running=True)
     right = [Span(took.rjust(_TIME), "muted")]
     if words := outcome(task):
-        right.insert(0, Span(words, "fail" if task.state == "ended" else "muted"))
+        # A blank more: where the colours do not divide them, the words would read on from the command.
+        right.insert(0, Span(f" {words}", "fail" if task.state == "ended" else "muted"))
     return Row((_mark(task, frame), Span(" "), Span(one_line(task.command))), tuple(right), key=key)
 
 

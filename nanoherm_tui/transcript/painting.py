@@ -10,7 +10,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.transcript.row import RIGHT_MARGIN
+from nanoherm_tui.text import take
+from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT
 from nanoherm_tui.transcript.spots import size_of
 
 if TYPE_CHECKING:
@@ -26,10 +27,37 @@ def with_cursor(strip: Strip, look: Look) -> Strip:
 
 
 def with_mark(strip: Strip, mark: str, width: int, look: Look) -> Strip:
+    """`strip` with the mark at its right end; of what it covers no part is left over, and ⋯ says that there is more."""
     end = width - RIGHT_MARGIN
     start = max(0, end - cell_len(mark))
     note = Strip([Segment(mark, look.style("accent", "surface"))], cell_len(mark))
-    return Strip.join([strip.crop(0, start), note, strip.crop(start + cell_len(mark))])
+    before, covered = strip.crop(0, start), strip.crop(start, start + cell_len(mark))
+    if covered.text.strip() and start > TEXT_AT:
+        before = _signed(before, _whole(before.text, covered.text), look)
+    return Strip.join([before, note, strip.crop(start + cell_len(mark))])
+
+
+def _whole(text: str, covered: str) -> str:
+    """What of `text` stays before the mark that hides `covered`: no half words, no part of an outcome or a time."""
+    kept = take(text, cell_len(text) - 2)
+    after = (text + covered)[len(kept) :]
+    if kept[-1:].strip() and after[:1].strip() and (blank := kept.rfind(" ")) > TEXT_AT:
+        kept = kept[:blank]
+        after = (text + covered)[blank:]
+    # Figures at the right stand apart by two blanks; further left that is but a gap in what is read.
+    column = kept.rstrip().rfind("  ")
+    if column > len(text) // 2 and not kept.endswith("  ") and not after.startswith("  "):
+        kept = kept[:column]
+    return kept.rstrip()
+
+
+def _signed(before: Strip, kept: str, look: Look) -> Strip:
+    """`before`, of whose text `kept` stays, then ⋯ on the ground that is there."""
+    sign = " " if kept.endswith(sym("cut")) else f" {sym('cut')}"
+    used = cell_len(kept)
+    over = next((s.style for s in before.crop(used) if s.style is not None), Style())
+    rest = sign + " " * (before.cell_length - used - cell_len(sign))
+    return Strip.join([before.crop(0, used), Strip([Segment(rest, look.style("muted") + Style(bgcolor=over.bgcolor))])])
 
 
 def with_selection(strip: Strip, line: Line, selected: Selected, look: Look, *, focused: bool) -> Strip:

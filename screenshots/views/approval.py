@@ -58,7 +58,7 @@ async def _refusing(stage: Stage) -> None:
     await _edit_asks(stage)
     await stage.press("n")
     await stage.focused("approval-field")
-    await stage.press(*"Not now")
+    await stage.press(*{"en": "Not now", "zh": "先不改"}[stage.language])
     await stage.settle()
 
 

@@ -70,19 +70,24 @@ async def _consent(stage: Stage) -> None:
     await stage.settle()
 
 
-async def _trust(stage: Stage) -> None:
-    """The folder brings something of everything that acts."""
+def _bring(stage: Stage, release: str) -> None:
+    """Give the folder something of everything that acts; `release` is the text of its command."""
     ours = stage.workspace / ".nanohermes"
     hook = {"matcher": "write_file,edit_file", "command": "./scripts/format --changed --quiet && ./scripts/check docs"}
     files = {
         "config.yaml": "model: {base_url: 'http://models.example.org/v1'}\nagent: {max_turns: 200}\n",
         "hooks.json": json.dumps({"hooks": {"PostToolUse": [hook], "SessionStart": [{"command": "./scripts/hello"}]}}),
         "mcp.json": json.dumps({"servers": {"db": {"command": "npx", "args": ["-y", "db-server", "--read-only"]}}}),
-        "commands/release.md": "Prepare a release.\n",
+        "commands/release.md": release,
     }
     for name, text in files.items():
         (ours / name).parent.mkdir(parents=True, exist_ok=True)
         (ours / name).write_text(text)
+
+
+async def _trust(stage: Stage, release: str = "Prepare a release.\n") -> None:
+    """The folder brings something, and it is asked whether it is trusted."""
+    _bring(stage, release)
     commands.run(stage.app, "trust")
 
     def asked() -> bool:
@@ -97,11 +102,10 @@ async def _trust_changed(stage: Stage) -> None:
     """It was trusted and has changed."""
     await _trust(stage)
     await stage.press("t")
-    await stage.until(
-        lambda: stage.host.trusting.look(stage.app.view.session.workspace).state == "trusted", "the answer"
-    )
-    (stage.workspace / ".nanohermes/commands/release.md").write_text("Prepare a release, and push it.\n")
-    await _trust(stage)
+    workspace = stage.app.view.session.workspace
+    await stage.until(lambda: stage.host.trusting.look(workspace).state == "trusted", "the answer")
+    await stage.until(lambda: not isinstance(stage.app.screen, TrustScreen), "the end of the question")
+    await _trust(stage, "Prepare a release, and push it.\n")
 
 
 async def _no_sandbox(stage: Stage) -> None:

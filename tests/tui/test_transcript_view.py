@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import events
 from textual.geometry import Region
+from textual.strip import Strip
 
 from agent_core import events as ev
 from agent_core.messages import Message
 from nanoherm_tui import symbols
+from nanoherm_tui.transcript.painting import with_mark
 from tests.tui.transcript_helpers import Stage, call_events, conversation, look, model, shown
 
 
@@ -68,6 +73,29 @@ async def test_a_hidden_reader_is_not_disturbed_and_a_mark_counts_what_is_new():
         await pilot.pause()
         assert view.at_end
         assert shown(view)[-1] == "    line 99"
+
+
+@pytest.mark.parametrize(
+    ("row", "left"),
+    [
+        ("    Done.", "    Done."),
+        ("    prose that goes on under the mark as words", "    prose that goes on under ⋯"),
+        ("    prose that just ends before it", "    prose that just ends before ⋯"),
+        ("  ✓ read_file    a.py         53 lines   0.0 s", "  ✓ read_file    a.py ⋯"),
+        ("  ✓ read_file    src/a.py   1,053 lines   0.0 s", "  ✓ read_file    src/a.py ⋯"),
+        ("  ✗ run_command  pytest/⋯   2 failed, 14 passed", "  ✗ run_command  pytest/⋯"),
+        ("  ▐ Where is it? Which modules            10:38 ", "  ▐ Where is it? Which modules ⋯"),
+        ("    中文字一行接着一行写下去，一直写到标记下面", "    中文字一行接着一行写下去， ⋯"),
+        ("    `code`  with gaps in it goes on below it", "    `code`  with gaps in it ⋯"),
+    ],
+)
+def test_of_a_row_under_the_mark_whole_words_are_left_and_no_part_of_a_figure(row, left):
+    width, mark = 50, " ▾ 2 new lines "
+    strip = Strip([Segment(row + " " * (width - cell_len(row)))])
+    shown = with_mark(strip, mark, width, look()).text
+    assert cell_len(shown) == width
+    assert shown.partition(mark)[0].rstrip() == left
+    assert shown.partition(mark)[1:] == (mark, "  ")
 
 
 async def test_the_mark_takes_a_click_to_the_end():
