@@ -108,7 +108,7 @@ def _folded(char: str) -> str:
 
 # Han, kana, Hangul, their supplements and the compatibility blocks.
 _CJK: Final = (
-    "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3300-\u33ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff\U00020000-\U0003ffff"
 )
 _WORD_OR_RUN: Final = re.compile(rf"[A-Za-z0-9]+|[{_CJK}]+")

@@ -38,6 +38,22 @@ def by_the_book(query, texts):
     return out
 
 
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("用BM25检索 a b2", ["用", "bm25", "检索", "b2"]),
+        ("猫，上下文/压缩", ["猫", "上下", "下文", "压缩"]),
+        ("コーヒー ﾃｽﾄ ソフト・ウェア", ["コー", "ーヒ", "ヒー", "ﾃｽ", "ｽﾄ", "ソフ", "フト", "ウェ", "ェア"]),
+        ("한국어 ㅎㅎ", ["한국", "국어", "ㅎㅎ"]),
+        ("人々 〇一 𠮷野家 﨑", ["人々", "〇一", "𠮷野", "野家", "﨑"]),
+        ("㍿会社 10㎏", ["㍿会", "会社", "10", "㎏"]),
+        ("全角ＡＢ don't v1.2 café 🎉", ["全角", "don", "v1", "caf"]),
+    ],
+)
+def test_a_text_is_cut_into_words_and_pairs(text, terms):
+    assert bigrams(text) == terms
+
+
 def test_fifty_random_collections_are_scored_by_the_book():
     dice = random.Random(3)
     words = [f"w{n}" for n in range(30)]
