@@ -33,6 +33,8 @@ UNKNOWN = re.compile(
 _CAN_HOLD_FRAMES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 _ASKS_GROUND = re.compile(rb"\x1b\]11;\?(?:\x07|\x1b\\)")
 
+PATIENCE = 40.0
+"""Seconds after which what is waited for will not come any more, on whatever machine."""
 SLACK = 3
 """A bound in seconds is for a quiet machine; tests give it this much more."""
 
@@ -52,7 +54,7 @@ class Watched:
         """What helps to see why a wait was in vain: the screen, and what else is known of the program."""
         return self.text
 
-    def wait_for(self, *words: str, seconds: float = 15.0, gone: bool = False) -> float:
+    def wait_for(self, *words: str, seconds: float = PATIENCE, gone: bool = False) -> float:
         """Wait until all `words` are on the screen (or none, with `gone`); returns the seconds it took.
 
         In a bare pty it is enough that they were there for a moment: a hint may come and go while this process waits
@@ -72,7 +74,7 @@ class Watched:
         text = self.text
         return all(word in text for word in words)
 
-    def until(self, condition, seconds: float = 15.0) -> float:
+    def until(self, condition, seconds: float = PATIENCE) -> float:
         """Wait until `condition()` holds; returns the seconds it took."""
         begun = time.monotonic()
         while not condition():
@@ -80,7 +82,7 @@ class Watched:
             time.sleep(0.02)
         return time.monotonic() - begun
 
-    def still(self, quiet: float = 0.3, seconds: float = 15.0) -> list[str]:
+    def still(self, quiet: float = 0.3, seconds: float = PATIENCE) -> list[str]:
         """Wait until the screen has not changed for `quiet` seconds and the program rests; returns the lines.
 
         On a busy machine a program that was sent something may not have got so far as to read it: it wants to run.
@@ -94,6 +96,19 @@ class Watched:
                 lines, since = now, time.monotonic()
         return lines
 
+    def rest(self, seconds: float, at_most: float = 15.0) -> None:
+        """Let `seconds` pass, as a hand does between two keys; anew when the program has waited for a core.
+
+        What comes late to it comes together: a letter just after a question, an Enter in one read with its text.
+        """
+        begun = since = time.monotonic()
+        wanted = False
+        while (now := time.monotonic()) - since < seconds and now - begun < at_most:
+            time.sleep(0.03)
+            before, wanted = wanted, wants_to_run(self.program)
+            if before and wanted:
+                since = time.monotonic()
+
     def type(self, text: str, gap: float = 0.02) -> None:
         """Type like a hand: one key at a time."""
         for character in text:
@@ -103,7 +118,7 @@ class Watched:
     def submit(self, text: str) -> None:
         """Send a message: its text, and Enter a moment later, as a hand does."""
         self.send(text)
-        time.sleep(0.2)
+        self.rest(0.2)
         self.send(KEYS["enter"])
 
 
@@ -253,7 +268,7 @@ class Screen(Watched):
                 raise self._broken
             return list(self._shown())
 
-    def wait_for(self, *words: str, seconds: float = 15.0, gone: bool = False) -> float:
+    def wait_for(self, *words: str, seconds: float = PATIENCE, gone: bool = False) -> float:
         if gone or not words:
             return super().wait_for(*words, seconds=seconds, gone=gone)
         with self._lock:
@@ -302,7 +317,7 @@ class Screen(Watched):
     def send(self, keys: str | bytes, settle: float = 0.0) -> None:
         os.write(self._fd, keys if isinstance(keys, bytes) else keys.encode())
         if settle:
-            time.sleep(settle)
+            self.rest(settle)
 
     def inject(self, data: bytes) -> None:
         """To the program, byte for byte, in one piece."""
@@ -331,7 +346,7 @@ class Screen(Watched):
     def alive(self) -> bool:
         return self.wait_exit(0.0) is None
 
-    def wait_exit(self, seconds: float = 15.0) -> int | None:
+    def wait_exit(self, seconds: float = PATIENCE) -> int | None:
         """The exit code, or None when it still runs after `seconds`."""
         end = time.monotonic() + seconds
         while self._status is None:

@@ -167,7 +167,7 @@ def _work(tmp_path, env):
             screen.send("go", settle=0.3)
             screen.send(KEYS["enter"])
             screen.wait_for("Change a.py?", "return 2")
-            time.sleep(0.9)
+            screen.rest(0.9)
             screen.send("y")
             screen.wait_for("returns 2.")
             screen.send("draft", settle=0.3)

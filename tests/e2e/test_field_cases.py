@@ -211,7 +211,7 @@ def test_what_a_command_prints_moves_no_caret_and_sets_no_title(terminal, worksp
         since = len(screen.raw)
         screen.submit("print it")
         screen.wait_for("y once")
-        time.sleep(ARMED)
+        screen.rest(ARMED)
         screen.send("y")
         screen.wait_for("All done.")
         screen.send(TO_TRANSCRIPT, 0.2)
@@ -253,7 +253,7 @@ def test_square_brackets_are_literal_everywhere(terminal, workspace, server_env)
         screen.wait_for("[b + 1")
         screen.submit(f"user {together}")
         screen.wait_for(f"Which? {together}", f"one {together}", f"user {together}", f"model {together}")
-        time.sleep(ARMED)
+        screen.rest(ARMED)
         screen.send("1", 0.2)
         screen.send(KEYS["enter"])
         screen.until(lambda: f"refused{together}".replace(" ", "") in screen.squeezed())
@@ -469,7 +469,7 @@ def test_odd_characters_are_stored_and_come_back_as_they_were_shown(terminal, ho
         with terminal(env=env, cwd=workspace) as screen:
             screen.wait_for("test-model")
             screen.inject(b"\x1b[200~" + "one\u2028two\x01".encode() + b"\x1b[201~")
-            time.sleep(0.3)
+            screen.rest(0.3)
             screen.send(KEYS["enter"])
             screen.wait_for("Second answer.")
             shown = [line for line in screen.still() if "odd" in line]
@@ -516,11 +516,11 @@ NEW_LINES = {
 @pytest.mark.parametrize("name", NEW_LINES)
 def test_every_way_to_make_a_new_line_makes_one(typing, name, way):
     typing.send("one")
-    time.sleep(0.1)
+    typing.rest(0.1)
     keys = NEW_LINES[name]
     for part in ("\\", "\r") if name.startswith("backslash") else (keys,):
         typing.send(part) if way == "through the terminal" else typing.inject(part.encode())
-        time.sleep(0.1)
+        typing.rest(0.1)
     typing.send("two")
     typing.until(lambda: [text for _, text in draft_of(typing)] == ["one", "two"])
     assert typing.server.requests == []
@@ -548,7 +548,7 @@ def test_a_question_that_comes_while_somebody_types_takes_none_of_it(terminal, w
         kept = screen.squeezed()
         assert kept.count("yesandno") + kept.count("yesand") >= 5, screen.text
         # Armed by silence alone, and then only a letter answers.
-        time.sleep(ARMED)
+        screen.rest(ARMED)
         screen.send(KEYS["enter"], 0.3)
         assert not (workspace / "approved").exists()
         assert "y once" in screen.text
@@ -608,7 +608,7 @@ def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, work
     def asked(words):
         screen.submit(words)
         screen.wait_for("y once")
-        time.sleep(ARMED)
+        screen.rest(ARMED)
         screen.send("y")
 
     with ModelServer(reply) as server, Screen(env=server_env(server), cwd=workspace, columns=150, fresh=True) as screen:

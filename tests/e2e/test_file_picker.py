@@ -1,7 +1,6 @@
 """Naming a file with @ in the whole program, in a real terminal."""
 
 import subprocess
-import time
 
 from tests.e2e.screen import KEYS, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
@@ -40,11 +39,11 @@ def test_a_file_is_found_taken_given_lines_looked_at_and_sent(tmp_path):
             screen.wait_for("Lines 2 to 3")
             screen.send("\x1bOS")  # F4
             screen.wait_for("three")
-            time.sleep(0.3)
+            screen.rest(0.3)
             screen.type(" and @日")
             screen.wait_for("源码/日期.py")
             screen.send(KEYS["enter"])
-            time.sleep(0.3)
+            screen.rest(0.3)
             screen.send(KEYS["enter"])
             screen.wait_for("Seen.")
         sent = server.requests[-1]["messages"][-1]["content"]

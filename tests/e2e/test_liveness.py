@@ -28,7 +28,7 @@ def test_the_screen_ticks_while_a_command_runs(terminal, workspace, server_env, 
             screen.wait_for("test-model")
             screen.submit("sleep")
             screen.wait_for("y once")
-            time.sleep(ARMED)
+            screen.rest(ARMED)
             since = len(screen.raw)
             screen.send("y")
             screen.wait_for("running")

@@ -32,7 +32,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def answer(screen, letter):
-    time.sleep(ARMED)
+    screen.rest(ARMED)
     screen.send(letter)
 
 

@@ -59,7 +59,7 @@ def test_a_turn_a_question_and_a_stop_are_lines_and_nothing_is_drawn_over(home, 
         screen.wait_for("Question: Run this command?", "command: touch made")
         screen.send("y\r")  # faster than anybody reads: it was not meant for this
         screen.wait_for("Answer (y/a/w/n/e):")
-        time.sleep(ARMED)
+        screen.rest(ARMED)
         screen.send(KEYS["enter"])
         screen.wait_for("Enter alone answers nothing.")
         assert not (workspace / "made").exists()
@@ -127,7 +127,7 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
         screen.wait_for("Model (")
         screen.send(KEYS["enter"])
         screen.wait_for("Custom server answers and has test-model.", "y: Save and start")
-        time.sleep(ARMED)
+        screen.rest(ARMED)
         typed(screen, "y")
         screen.wait_for("Model: test-model\n", "A session in")
         assert "a-secret" not in screen.text

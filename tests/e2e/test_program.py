@@ -22,13 +22,11 @@ def server_env(home, server, **more):
 
 
 def submit(screen, text):
-    screen.send(text)
-    time.sleep(0.2)
-    screen.send(KEYS["enter"])
+    screen.submit(text)
 
 
 def answer(screen, letter):
-    time.sleep(ALLOWED_AFTER)
+    screen.rest(ALLOWED_AFTER)
     screen.send(letter)
 
 
@@ -107,6 +105,7 @@ def test_a_session_is_resumed_by_continue_id_and_title(home, workspace):
                 screen.wait_for("remember 猫", "The first answer.")
                 submit(screen, "go on")
                 screen.wait_for(words)
+                screen.until(lambda: "step" not in screen.lines[-1])  # it is stored
         with Screen(["-r", "remember"], env=env, cwd=workspace) as screen:
             screen.wait_for("The first answer.", "The third answer.")
         assert [m["role"] for m in server.requests[2]["messages"]] == ["system"] + ["user", "assistant"] * 2 + ["user"]
@@ -220,7 +219,7 @@ def test_ctrl_c_never_quits_during_a_turn_and_quits_when_idle_on_the_second_pres
         submit(screen, "go")
         screen.wait_for("step 1")
         screen.send("a draft")
-        time.sleep(0.2)
+        screen.rest(0.2)
         screen.send(KEYS["ctrl+c"])
         screen.wait_for("step 1", "stopping", gone=True)
         screen.wait_for("a draft")
@@ -441,7 +440,7 @@ def test_letters_typed_while_another_pane_has_the_keyboard_begin_a_message(home,
         submit(screen, "hello")
         screen.wait_for("An answer.")
         screen.send("\x1b2")  # Alt+2: the transcript
-        time.sleep(0.3)
+        screen.rest(0.3)
         screen.send("你好")
         screen.wait_for("› 你好")
 
@@ -467,7 +466,7 @@ def test_an_unused_demo_leaves_nothing_behind(home, workspace, tmp_path):
     with Screen(["--demo"], env=home_env(home, TMPDIR=str(scratch)), cwd=workspace) as screen:
         screen.wait_for("Scripted demo, not an AI.")
         screen.send(KEYS["ctrl+c"])
-        time.sleep(0.3)
+        screen.rest(0.3)
         screen.send(KEYS["ctrl+d"])
         assert screen.wait_exit() == 0
     assert not list(scratch.glob("nanoherm-demo-*"))

@@ -198,11 +198,11 @@ def test_the_terminal_is_whole_after_a_crash(terminal, home, workspace, where):
     with Stage(terminal, workspace, home_env(home), crashing(workspace, place, spare)) as screen:
         if where in ("in the worker", "on the loop"):
             screen.wait_for("Scripted demo, not an AI.")
-            time.sleep(0.3)
+            screen.rest(0.3)
             screen.send(KEYS["enter"])
         screen.wait_for("ZeroDivisionError")
         if lives_on:
-            time.sleep(0.3)
+            screen.rest(0.3)
             screen.send(KEYS["ctrl+c"])
             screen.wait_for("Message, /command")
             screen.submit("/exit")

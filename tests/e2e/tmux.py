@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.e2e.screen import ROOT, Screen, Watched
+from tests.e2e.screen import PATIENCE, ROOT, Screen, Watched
 
 HAS_TMUX = shutil.which("tmux") is not None
 
@@ -121,7 +121,9 @@ class Tmux(Watched):
 
     def send(self, keys: str | bytes, settle: float = 0.0) -> None:
         """To tmux, as the user's terminal sends it; tmux translates for the pane."""
-        self.outer.send(keys, settle)
+        self.outer.send(keys)
+        if settle:
+            self.rest(settle)
 
     def inject(self, data: bytes) -> None:
         """To the program itself, byte for byte, in one piece: what tmux would not let through unchanged."""
@@ -145,7 +147,7 @@ class Tmux(Watched):
     def alive(self) -> bool:
         return self.wait_exit(0.0) is None
 
-    def wait_exit(self, seconds: float = 15.0) -> int | None:
+    def wait_exit(self, seconds: float = PATIENCE) -> int | None:
         """The exit code as a shell gives it, or None when it still runs after `seconds`."""
         end = time.monotonic() + seconds
         while not (self._folder / "code").exists():

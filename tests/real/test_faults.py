@@ -498,7 +498,7 @@ def test_a_window_that_goes_while_a_command_runs_keeps_draft_and_answer_and_leav
             screen.wait_for("test-model")
             screen.submit("go")
             screen.wait_for("y once")
-            time.sleep(ARMED)
+            screen.rest(ARMED)
             screen.send("y")
             until(lambda: effects(workspace) and len(processes_with(f"sleep {marker}")) >= 3)
             screen.type("half a thought")
