@@ -17,6 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from nanoherm_tui import text
+from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
 
 Part = tuple[str, Style]
@@ -79,6 +80,14 @@ def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = (
         segments.append(Segment(" " * (width - used - right_width), fill))
     segments += [Segment(words, style) for words, style in right if words]
     return LoneStrip(segments, width)
+
+
+def led(look: Look, here: bool, words: Style) -> list[Part]:
+    """The two cells a row of a list begins with: the bar, where it is the cursor's, and a blank in `words`.
+
+    The bar stands on the list's ground: on a selection as light as the text half of its cell would be torn off.
+    """
+    return [(sym("bar"), look.mark("accent", "surface")) if here else (" ", words), (" ", words)]
 
 
 def beside(words: str, cells: int) -> str:

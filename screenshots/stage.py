@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -65,9 +65,17 @@ class Stage:
         # No remarks: they come when the keys have rested for a while.
         fixed = {"display.language": language, "display.theme": "nanoherm-dark", "display.hints": False}
         self._config = {**fixed, **config}
-        self._stack = ExitStack()
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        try:
+            await self._set()
+        except BaseException:  # a stage that never came about leaves nothing behind either
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def _set(self) -> None:
         enter = self._stack.enter_context
         self.clock = enter(held())
         scratch = Path(tempfile.mkdtemp(prefix="nanoherm-pictures-"))
@@ -96,22 +104,17 @@ class Stage:
         for entry in self.words.history:
             history.add(entry)
         self.app = NanohermApp(Start(self.host.places, self.host.config, lambda: (self.host, session)))
-        self._test = self.app.run_test(size=self._size)
-        self.pilot = await self._test.__aenter__()
+        self.pilot = await self._stack.enter_async_context(self.app.run_test(size=self._size))
         await self.until(lambda: self.app.view is not None and self.app.view.loaded, "the session")
         await self.until(
             lambda: not self._stored or len(self.app.conversations.rows) > len(self.words.others), "the list"
         )
         await self.settle()
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            await self._test.__aexit__(kind, error, trace)
-        finally:
-            self._stack.close()
+        await self._stack.__aexit__(kind, error, trace)
 
     # -- what a view does ---------------------------------------------------------------------------------------------
 

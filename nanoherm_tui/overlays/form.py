@@ -15,7 +15,7 @@ from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.overlays.name import NameScreen
-from nanoherm_tui.strips import Part, look_of, row
+from nanoherm_tui.strips import led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, visible
 
@@ -62,7 +62,7 @@ class FormList(FollowedList[str, FieldRow]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         if line.choice is not None:
             mark = (f"{sym('done')} ", look.mark("ok", ground)) if line.chosen else ("  ", words)
             left += [("  ", words), mark, (one_line(line.words), words)]

@@ -137,9 +137,12 @@ class GroupedList(Painted, Generic[H, R]):
             return [row(width, [("  ", muted), (line, muted)], fill) for line in wrap(self._empty, max(1, width - 3))]
         self._top = self._first()
         here = self._rows[self.at][0]
+        end = min(self._top + height, len(self._lines))
+        while end < len(self._lines) and isinstance(self._lines[end - 1], Heading):
+            end -= 1  # a heading is shown with what it is of
         return [
             self.draw_heading(line.of, width) if isinstance(line, Heading) else self.draw_row(line, n == here, width)
-            for n, line in enumerate(self._lines[self._top : self._top + height], self._top)
+            for n, line in enumerate(self._lines[self._top : end], self._top)
         ]
 
 

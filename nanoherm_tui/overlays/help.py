@@ -56,7 +56,7 @@ def sections(keymap: Keymap, focused: str, query: str = "") -> list[list[Line]]:
     found: list[list[Line]] = []
     for context in order:
         actions = [a for a in ACTIONS if a.context == context and keymap.keys(a.id)]
-        name = names[context] + (f"  {t('help.focused')}" if context == focused else "")
+        name = t("help.focused", name=names[context]) if context == focused else names[context]
         keys = [(Line(_few(show(key) for key in keymap.keys(a.id)), _small(t(a.title))), a) for a in actions]
         found.append([Line(words=name, heading=True), *_having(query, keys)])
     commands = [(_command(a), a) for a in SLASH_ACTIONS]

@@ -24,7 +24,7 @@ from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import ListScreen
 from nanoherm_tui.overlays.question import rule_words, time_left, title
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, Part, flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, shorten_home, visible, wrap
 
@@ -109,8 +109,7 @@ class InboxList(FollowedList[str, _Line]):
         muted = words if here else look.style("muted", ground)
         question = line.asked.question
         left: list[Part] = [
-            (sym("bar"), look.mark("accent", ground)) if here else (" ", words),
-            (" ", words),
+            *led(look, here, words),
             (f"{sym('asks')} ", look.mark("warn", ground, bold=True)),
         ]
         if question.agent:

@@ -18,7 +18,7 @@ from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.grouped import Detail, FollowedList, Heading
 from nanoherm_tui.overlays.key_capture import KeyCapture
 from nanoherm_tui.overlays.searched import SaidFoot, SearchedScreen
-from nanoherm_tui.strips import Part, flow, hints, look_of, row
+from nanoherm_tui.strips import flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, fit
 
@@ -70,7 +70,7 @@ class _KeyList(FollowedList[Context, Action]):
         wide = cells >= _WITH_ID
         room = cells - 4 - keys - (_ID + 2 if wide else 0)
         changed = self.keymap.keys(line.id) != line.keys
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         left += [(fit(cut(keys_of(self.keymap, line), keys), keys), words if changed else muted), (" ", words)]
         left.append((cut(t(line.title), max(1, room)), words))
         return row(cells, left, words, [(side, muted), (" ", words)] if wide else [])

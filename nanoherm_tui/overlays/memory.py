@@ -28,7 +28,7 @@ from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.overlays.palette import PaletteCount
 from nanoherm_tui.panes.draft import DraftPrompt
-from nanoherm_tui.strips import Painted, Part, look_of, row
+from nanoherm_tui.strips import Painted, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut, one_line, visible, width, wrap
 
@@ -91,7 +91,7 @@ class MemoryList(FollowedList[str, Memory | Pending]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         if isinstance(line, Pending):
             left += [(f"{sym('asks')} ", look.mark("accent", ground)), (kept_title(line.title), words)]
             left.append((f"  {one_line(visible(_would_add(line)))}", muted))

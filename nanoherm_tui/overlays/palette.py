@@ -20,8 +20,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
 from nanoherm_tui.overlays.grouped import GroupedList, Heading
 from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
-from nanoherm_tui.symbols import sym
+from nanoherm_tui.strips import Painted, flow, hints, led, look_of, marked, row
 from nanoherm_tui.text import cut, cut_path, one_line, width
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ class PaletteList(GroupedList[str, Hit]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         remark = words if here else look.style("muted", ground)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         title, help_text = one_line(item.title), one_line(item.help) if cells >= _WITH_HELP else ""
         column = cells * 3 // 8
         shown = cut(title, column - 2) if help_text or item.path else title

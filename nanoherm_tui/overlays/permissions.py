@@ -14,7 +14,7 @@ from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.permission_words import Line, Section
-from nanoherm_tui.strips import Part, look_of, row
+from nanoherm_tui.strips import led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
 
@@ -44,7 +44,7 @@ class PermissionsList(FollowedList[str, Line]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         if line.mark:
             symbol, role = _MARKS[line.mark]
             left.append((f"{sym(symbol)} ", look.mark(role, ground)))

@@ -7,8 +7,7 @@ from abc import abstractmethod
 from textual.strip import Strip
 
 from nanoherm_tui import limits
-from nanoherm_tui.strips import Painted, Part, look_of, row
-from nanoherm_tui.symbols import sym
+from nanoherm_tui.strips import Painted, Part, led, look_of, row
 
 
 class Popup(Painted):
@@ -62,13 +61,13 @@ class Popup(Painted):
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
+        edge: Part = (" ", look.style("text", "surface"))
         rows = []
         for index in self._visible():
             here = index == self.at
             ground = "selection" if here else "surface"
             fill = look.style("text", ground)
-            bar = (sym("bar"), look.mark("accent", ground)) if here else (" ", fill)
             left, right = self.parts(index, max(1, width - 3), here)
             end: list[Part] = [*right, (" ", fill)] if right else []
-            rows.append(row(width, [(" ", fill), bar, (" ", fill), *left], fill, end))
+            rows.append(row(width, [edge, *led(look, here, fill), *left], fill, end))
         return rows

@@ -23,7 +23,7 @@ from nanoherm_tui.overlays.frame import CssPath, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
 from nanoherm_tui.overlays.listed import ListScreen
 from nanoherm_tui.rollback_words import changed_words, files_words, turn_side, turn_words, why_words
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, cut_path, fit, one_line, visible, width
 
@@ -87,7 +87,7 @@ class RollbackList(FollowedList[str, Line]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         if isinstance(line, TurnLine):
             quiet = muted if line.checkpoint.undone else words
             left.append((turn_words(line.checkpoint), quiet))

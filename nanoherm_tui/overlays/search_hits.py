@@ -16,7 +16,7 @@ from textual.strip import Strip
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.grouped import GroupedList, Heading
-from nanoherm_tui.strips import Painted, Part, look_of, marked, row
+from nanoherm_tui.strips import Painted, led, look_of, marked, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, fit, one_line, visible, width
 
@@ -181,7 +181,7 @@ class SearchList(GroupedList[list[Hit], Hit]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        start: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        start = led(look, here, words)
         room = cells - 2
         if cells >= WITH_SPEAKER:
             start.append((f"{fit(spoken_by(line), _SPEAKER)} ", muted))

@@ -17,7 +17,7 @@ from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.server_words import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
-from nanoherm_tui.strips import Part, look_of, row
+from nanoherm_tui.strips import led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
 
@@ -70,7 +70,7 @@ class ServersList(FollowedList[str, Line]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         if isinstance(line, ServerLine):
             symbol, role = MARKS[line.state]
             fold = sym("open" if line.name in self.open else "folded") if line.below else " "

@@ -26,7 +26,7 @@ from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.searched import SaidFoot, SearchedScreen
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, cut_path, fit, one_line, shorten_home, visible, width
 
@@ -163,7 +163,7 @@ class SettingsList(FollowedList[str, Setting]):
         side = cut_path(origin(line, self._home), wide) if wide else ""
         room -= wide + 2 if wide else 0
         name = min(_NAME, room * 3 // 5)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left = led(look, here, words)
         left += [(fit(line.key.name, name), words if not line.is_default else muted), (" ", words)]
         left.append((cut(value_words(line), max(1, room - name - 1)), words if not line.is_default else muted))
         return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
@@ -309,8 +309,7 @@ class _Choices(FollowedList[str, str]):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         mark = (f"{sym('done')} ", look.mark("ok", ground)) if line == self.chosen else ("  ", words)
-        bar: Part = (sym("bar"), look.mark("accent", ground)) if here else (" ", words)
-        return row(cells, [bar, (" ", words), mark, (line or '""', words)], words)
+        return row(cells, [*led(look, here, words), mark, (line or '""', words)], words)
 
     def get_content_height(self, container: Any, viewport: Any, width: int) -> int:
         return max(1, len(self._lines))

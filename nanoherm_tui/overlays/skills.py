@@ -14,7 +14,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
-from nanoherm_tui.strips import Part, beside, look_of, row
+from nanoherm_tui.strips import beside, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, width
 
@@ -81,7 +81,7 @@ class SkillsList(FollowedList[str, SkillLine]):
         warn = plain if here else look.style("warn", ground)
         symbol, role = _MARKS[line.state]
         name = cut(line.name, self._cells - 2)
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
+        left = led(look, here, plain)
         left.append((f"{sym(symbol)} ", look.mark(role, ground)))
         side = cut(line.side, cells // 2)
         room = cells - sum(width(part) for part, _ in left) - self._cells - width(side) - 3

@@ -15,7 +15,7 @@ from nanoherm_tui.i18n import series, t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
-from nanoherm_tui.strips import Part, beside, look_of, row
+from nanoherm_tui.strips import beside, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, visible, width
 
@@ -109,7 +109,7 @@ class ToolsList(FollowedList[str, ToolRow]):
         plain = look.style("seltext" if here else "text" if line.state != "off" else "muted", ground)
         muted = plain if here else look.style("muted", ground)
         symbol, role = _MARKS[line.state]
-        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
+        left = led(look, here, plain)
         left += [("" if line.is_set else "  ", plain), (f"{sym(symbol)} ", look.mark(role, ground))]
         side = cut(line.side, cells // 2)
         name = line.name + " " * (2 if line.is_set else max(2, _NAME - width(line.name)))

@@ -89,8 +89,13 @@ def table_rows(
         header = [
             tuple((text, markdown.STRONG | (bits & markdown.CODE)) for text, bits in cell) for cell in table.header
         ]
-        under = {b: look.style("code" if b & markdown.CODE else "muted", bold=True, underline=True) for b in inks}
-        rows += _table_row(header, widths, table.aligns, width, look, lead, under)
+        high, under = (
+            {b: look.style("code" if b & markdown.CODE else "muted", bold=True, underline=line) for b in inks}
+            for line in (False, True)
+        )
+        # The line is the table's only one: it stands under the last of the header's rows.
+        rows += _table_row(header, widths, table.aligns, width, look, lead, high)[:-1]
+        rows += _table_row(header, widths, table.aligns, width, look, lead, under)[-1:]
     for row in table.rows:
         rows += _table_row(row, widths, table.aligns, width, look, lead, inks)
     return rows

@@ -71,7 +71,7 @@ async def test_help_opens_filters_and_closes():
     async with app.run_test(size=(120, 48)) as pilot:
         app.push_screen(HelpScreen(KEYMAP, "composer"))
         await pilot.pause()
-        for words in ("Help", "Composer  (focused)", "Everywhere", "Ctrl+P"):
+        for words in ("Help", "Composer (focused)", "Everywhere", "Ctrl+P"):
             assert words in shown(app)
         await pilot.press(*"queue")
         assert "queue for after the turn" in shown(app)

@@ -4,6 +4,7 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
+from nanoherm_tui import symbols
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.palette import (
@@ -202,6 +203,22 @@ async def test_it_fits_every_size_with_titles_taken_literally(theme):
             for row in rows(app):
                 assert cell_len(row) == size[0]
                 assert not set(row) & set("…·│─▌■●◐→×—")
+
+
+@pytest.mark.parametrize("theme", ["nanoherm-dark", "high-contrast", "ansi"])
+async def test_the_bar_of_the_row_under_the_cursor_is_on_the_lists_ground_and_the_row_on_the_selections(theme):
+    app = OverlayApp(theme)
+    async with app.run_test(size=(80, 24)) as pilot:
+        open_palette(app)
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()
+        segments = next([*strip] for strip in strips if symbols.sym("bar") in strip.text)
+        at = next(n for n, segment in enumerate(segments) if segment.text == symbols.sym("bar"))
+        bar, words = segments[at], segments[at + 1]
+        assert bar.style.bgcolor == app.look.style("text", "surface").bgcolor
+        assert not bar.style.reverse
+        selected = app.look.style("seltext", "selection")
+        assert (words.style.bgcolor, bool(words.style.reverse)) == (selected.bgcolor, bool(selected.reverse))
 
 
 async def test_an_overlay_is_never_muted_like_what_is_behind_it():

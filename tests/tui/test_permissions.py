@@ -120,6 +120,22 @@ def test_how_far_commands_are_confined_is_told_as_it_is(held, box, line, told, w
     assert ("confines commands all the same" in said) == (held.kernel and bool(held.missing))
 
 
+async def test_a_heading_is_never_the_last_that_is_shown():
+    app = OverlayApp()
+    headings = {section.title for section in sections(SEEN, "/home/me")}
+    async with app.run_test(size=(80, 36)) as pilot:
+        screen = await open_list(app, pilot)
+        lasts = set()
+        for height in range(20, 36):
+            await pilot.resize_terminal(80, height)
+            await pilot.pause()
+            last = screen._list.paint(60)[-1].text.strip()
+            lasts.add(last)
+            assert last, height
+            assert last not in headings, height
+        assert len(lasts) > 6, "the list did end in many places"
+
+
 @pytest.mark.parametrize("size", [(80, 24), (40, 10)])
 async def test_a_list_that_goes_on_below_says_so(size):
     app = OverlayApp()

@@ -240,6 +240,14 @@ def test_a_table_has_an_underlined_header_and_no_lines():
     assert not any(s.style.underline for s in rows[1].segments)
 
 
+def test_the_line_under_a_header_of_several_rows_is_one():
+    rows = draw(Prose(0, "| a name of four words | n |\n|---|---|\n| " + "value " * 6 + "| " + "x " * 12 + "|"), 36)
+    lined = [any(s.style.underline for s in row.segments[1:]) for row in rows]
+    assert lined.index(True) > 0
+    assert lined.count(True) == 1
+    assert all(s.style.bold for row in rows[: lined.index(True)] for s in row.segments if s.text.strip())
+
+
 def test_a_wide_table_wraps_its_cells():
     source = "| a | b |\n|---|---|\n| " + "word " * 10 + "| short |"
     rows = draw(Prose(0, source), 40)
