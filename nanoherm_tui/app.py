@@ -19,7 +19,6 @@ from nanoherm_tui import (
     commands,
     i18n,
     limits,
-    remembered,
     safe_diffs,
     symbols,
     terminal,
@@ -39,6 +38,7 @@ from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
+from nanoherm_tui.kept_look import KeptLook
 from nanoherm_tui.keymap import Keymap, load_keymap
 from nanoherm_tui.layout import Wish, lay_out
 from nanoherm_tui.opening import Opening
@@ -54,6 +54,7 @@ from nanoherm_tui.text import clean
 from nanoherm_tui.theme_choice import ThemeChoice
 from nanoherm_tui.themes import Look, to_textual
 from nanoherm_tui.theming import Theming
+from nanoherm_tui.ticking import Ticking
 
 if TYPE_CHECKING:
     from agent_core.errors import AgentError
@@ -115,14 +116,12 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
         self.folders_seen: set[Path] = set()
         """Workspaces of sessions that were in view: what they bring was asked about."""
         self.conversations: Conversations
-        self._remembered = remembered.recall(start.places.screen_file)
-        self.recent: list[str] = [item for item in self._recalled("recent", list) or () if isinstance(item, str)]
-        """Ids of palette items chosen lately, newest first."""
+        self.kept_look = kept = KeptLook(self, start.places.screen_file)
         self.models_seen: tuple[str, ...] = ()
         """The models that the endpoint last listed."""
         self.tour: TourCard | None = None
-        self.remarks = Remarks(self._recalled("remarks", dict) or {}, on=start.config.get("display.hints"))
-        self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
+        self.remarks = Remarks(kept.value("remarks", dict) or {}, on=start.config.get("display.hints"))
+        self.wish = Wish(kept.value("sessions", bool), kept.value("dock", bool))
         self.panes = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
         self._start = start
@@ -131,11 +130,10 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
         """How far commands are confined here; None until the core has looked."""
         self._hint = ""
         self._hint_timer: Timer | None = None
-        self._ticker: Timer | None = None
+        self.ticking = Ticking(self)
         self.collecting = Collecting(self)
         self.frame_rate: int = start.config.get("display.fps")
         """Frames a second at most."""
-        self._frame = 0
         self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
         self.last_leave = float("-inf")
@@ -224,7 +222,7 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
         self.transcript = TranscriptView(id="transcript")
         self.transcript.display = False
         self.dock = Dock()
-        self.dock.restore(self._recalled("dock_look", dict) or {})
+        self.dock.restore(self.kept_look.value("dock_look", dict) or {})
         for pane in (self.transcript, self.dock):
             pane.keymap, pane.begin_message = self.keymap, self.begin_message
         self.approval = ApprovalPanel(self.keymap, id="approval")
@@ -337,32 +335,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
             if self.composer.is_empty:
                 self.composer.text = t("welcome.demo_prompt")
 
-    # -- time -----------------------------------------------------------------------------------------------------
-
-    def keep_ticking(self) -> None:
-        """The running marks step only while something runs; an idle program paints nothing."""
-        busy = self.conversations.busy or (self.panes.dock != "hidden" and self.dock.ticks)
-        if busy and self._ticker is None:
-            self._ticker = self.set_interval(max(limits.TICK_SECONDS, 1 / self.frame_rate), self._tick)
-        elif not busy and self._ticker is not None:
-            self._ticker.stop()
-            self._ticker = None
-            self.collecting.turn_ended()
-
-    def _tick(self) -> None:
-        self._frame += 1
-        self.transcript.tick()
-        self.sessions_pane.tick(self._frame)
-        self.status.tick(self._frame)
-        self.dock.tick(self._frame)
-        self.conversations.looks.tick(self._frame)
-        self.show_status()
-        if self.remarks.on:
-            from nanoherm_tui.commands.remarks import turn_runs
-
-            turn_runs(self)
-        self.keep_ticking()
-
     # -- look -----------------------------------------------------------------------------------------------------
 
     def on_ground_told(self, message: GroundTold) -> None:
@@ -410,28 +382,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
         if self.tour is not None:
             self.tour.refresh_look()
         self.greet()
-
-    def remember_choice(self, item_id: str) -> None:
-        """A palette item was chosen: it is offered first from now on."""
-        self.recent = [item_id, *(i for i in self.recent if i != item_id)][: limits.RECENT_CHOICES]
-        self.keep_look()
-
-    def keep_look(self) -> None:
-        """Have what the next start should look like written, if it has changed."""
-        now = {
-            "sessions": self.wish.sessions,
-            "dock": self.wish.dock,
-            "dock_look": self.dock.state() if self.furnished else self._recalled("dock_look", dict),
-            "recent": self.recent,
-            "remarks": self.remarks.shown,
-        }
-        if now != self._remembered:
-            self._remembered = now
-            self.desk.do(lambda: remembered.remember(self._start.places.screen_file, now))
-
-    def _recalled(self, name: str, kind: type[R]) -> R | None:
-        value = self._remembered.get(name)
-        return value if isinstance(value, kind) else None
 
     def setting(self, name: str) -> Any:
         """A value of the config that the program was started with."""

@@ -17,6 +17,7 @@ from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
 if TYPE_CHECKING:
     from textual.timer import Timer
 
+    from nanoherm_tui.kept_look import KeptLook
     from nanoherm_tui.overlays.approval import ApprovalPanel
     from nanoherm_tui.panes.composer import Composer
     from nanoherm_tui.panes.dock import Dock
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.panes.status import StatusLine
     from nanoherm_tui.panes.title import TitleRow
     from nanoherm_tui.panes.welcome import Welcome
+    from nanoherm_tui.ticking import Ticking
     from nanoherm_tui.transcript.view import TranscriptView
 
 
@@ -49,16 +51,12 @@ class Arranging(App[int]):
     panes: Layout
     last_pane = "transcript"
     """The pane beside the composer that had the keyboard last."""
+    ticking: Ticking
+    kept_look: KeptLook
     _dock_for_question = False
     _resting: Timer | None = None
 
     # -- what a subclass does -------------------------------------------------------------------------------------
-
-    def keep_ticking(self) -> None:
-        """A pane that ticks may have come or gone."""
-
-    def keep_look(self) -> None:
-        """The wish may be another."""
 
     def action_command(self, action_id: str) -> None:
         """Do what a key, the palette or a slash command would."""
@@ -88,7 +86,7 @@ class Arranging(App[int]):
         self.title_row.display = panes.title
         self.screen.set_class(width >= limits.WIDE, "-wide")
         if self.ready and self.furnished:
-            self.keep_ticking()
+            self.ticking.keep()
         if not panes.transcript:
             self.pane("dock" if panes.dock == "over" else "sessions").focus()
         elif self.focused is None or not self.focused.display:
@@ -112,7 +110,7 @@ class Arranging(App[int]):
         if (self.panes.place(name) == "hidden") == show:
             self.wish = (shown if show else hidden)(self.wish, name, *self.size)
             self.arrange()
-            self.keep_look()
+            self.kept_look.keep()
 
     def show_while_asked(self, asked: bool) -> None:
         """Nobody should say yes to changes that are out of sight: a hidden dock stands there while they wait.

@@ -313,7 +313,7 @@ class Conversations:
         if "list" in changed:
             self._show_list()
             self.attention.name_window()
-            app.keep_ticking()
+            app.ticking.keep()
         if view is not self.view:
             return
         if "status" in changed or "mode" in changed:
@@ -335,7 +335,7 @@ class Conversations:
             app.dock.show_tasks(view.tasks)
             app.dock.show_agents(view.agents)
             self.looks.renewed(view)
-            app.keep_ticking()
+            app.ticking.keep()
         if "files" in changed:
             changed_files, view.rolled_back = view.rolled_back, []
             app.files.changed(changed_files)

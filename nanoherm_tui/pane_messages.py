@@ -221,7 +221,7 @@ def dock_copy_requested(app: NanohermApp, message: Dock.CopyRequested) -> None:
 
 
 def tabbed_look_changed(app: NanohermApp) -> None:
-    app.keep_look()
+    app.kept_look.keep()
 
 
 def context_tab_context_requested(app: NanohermApp) -> None:
@@ -262,7 +262,7 @@ def comments_tab_comments_changed(app: NanohermApp, message: Dock.CommentsChange
 
 
 def tasks_tab_brought(app: NanohermApp) -> None:
-    app.keep_ticking()
+    app.ticking.keep()
 
 
 def tasks_tab_output_requested(app: NanohermApp, message: Dock.OutputRequested) -> None:

@@ -83,7 +83,7 @@ def choose(
         if item_id is None:
             app.composer.focus()
             return
-        app.remember_choice(item_id)
+        app.kept_look.chose(item_id)
         name, colon, value = item_id.partition(":")
         if colon:
             take = _TAKERS.get(name) or getattr(import_module("nanoherm_tui.commands.answering"), f"take_{name}")
@@ -93,7 +93,7 @@ def choose(
         else:
             run(app, item_id)
 
-    recent = app.recent[: limits.RECENT_CHOICES]
+    recent = app.kept_look.recent[: limits.RECENT_CHOICES]
     screen = PaletteScreen(items, kind=kind, recent=recent, current=current)
     app.open_overlay(screen, chosen)
     return screen

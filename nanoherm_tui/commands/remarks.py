@@ -32,7 +32,7 @@ def _make(app: NanohermApp, name: str, session: str, until: float) -> None:
     in_peace = now - app.composer.last_key >= limits.REMARK_RESTS and len(app.screen_stack) == 1 and app.tour is None
     if fits and in_peace and app.composer.remark(said):
         app.remarks.told(name)
-        app.keep_look()
+        app.kept_look.keep()
         _stay(app, name, session, now + limits.REMARK_STAYS)
     elif fits and now < until:
         _wait(app, name, session, until)

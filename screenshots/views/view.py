@@ -40,7 +40,7 @@ async def sessions(stage: Stage) -> None:
 
 async def time_passes(stage: Stage, seconds: float) -> None:
     stage.clock.now += seconds
-    stage.app._tick()
+    stage.app.ticking.step()
     await stage.settle()
 
 

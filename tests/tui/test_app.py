@@ -147,7 +147,7 @@ async def test_an_idle_app_has_no_timer_of_the_bridge_and_paints_nothing(tmp_pat
         await asyncio.sleep(0.6)
         assert (app.transcript.stats["paints"], app.sessions_pane.paints, app.dock.paints, app.status.paints) == counted
         assert len(app.conversations.bridge.batch_times) == batches
-        assert app._ticker is None
+        assert not app.ticking.runs
 
 
 async def test_every_mode_and_theme_is_reached_by_keys_and_the_theme_survives(tmp_path):
@@ -416,11 +416,11 @@ async def test_the_layout_and_the_latest_choices_survive_a_restart(tmp_path):
     async with Stage(tmp_path, size=(160, 40)) as stage:
         assert stage.app.panes.dock == "side"
         await stage.pilot.press("f3")
-        stage.app.remember_choice("details")
+        stage.app.kept_look.chose("details")
         await stage.until(lambda: recall(stage.app._start.places.screen_file).get("recent") == ["details"])
     async with Stage(tmp_path, size=(160, 40)) as stage:
         assert stage.app.panes.dock == "hidden"
-        assert stage.app.recent == ["details"]
+        assert stage.app.kept_look.recent == ["details"]
 
 
 def test_urgent_events_are_those_a_person_waits_for():

@@ -441,7 +441,7 @@ async def test_a_real_command_is_listed_read_back_to_its_beginning_kept_and_ende
         assert "1 task" in stage.status()
         await stage.type("/tasks")
         await stage.until(lambda: dock.cursor_key == f"task:{stage.task.id}")
-        assert app._ticker is not None, "its mark steps"
+        assert app.ticking.runs, "its mark steps"
         await stage.pilot.press("enter")
         await stage.until(lambda: "ready" in stage.dock_rows())
         window = dock._window
@@ -460,7 +460,7 @@ async def test_a_real_command_is_listed_read_back_to_its_beginning_kept_and_ende
         await stage.until(lambda: not stage.task.kept)
         await stage.pilot.press("x", "x")
         await stage.until(lambda: stage.task.state == "killed")
-        await stage.until(lambda: app._ticker is None)
+        await stage.until(lambda: not app.ticking.runs)
         assert "1 task" not in stage.status()
 
 
