@@ -4,7 +4,7 @@ held by a lease for a turn of its own, and taken back (undo, redo, rewind)."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -40,6 +40,8 @@ class SessionHistory:
         self._store = services.store
         self._redact = services.redact
         self._patience = 0.0 if services.unattended else limits.LEASE_WAIT
+        self._tells_end = not services.unattended
+        """Whether the person is still to be told that the last turn came to no answer."""
         self._record = record
         self._outbox = outbox
         self._commands = commands
@@ -66,10 +68,21 @@ class SessionHistory:
             self._commands.tell_again(whole)
         if record.stored:
             self._read(worker)
+        if holder is None:
+            self._tell_how_it_ended(worker, whole.messages)
         if rest is None and holder is None and whole is not told:
             from agent_core.heap import give_back  # with ctypes, which short sessions do without
 
             give_back()
+
+    def _tell_how_it_ended(self, worker: Worker, messages: Sequence[Message]) -> None:
+        """Once, of a conversation that was cut off before the model had said a word: by a kill, a stop or a failure."""
+        told = [message for message in messages[-limits.HISTORY_TOLD :] if message.shell is None]
+        last, tells = told[-1] if told else None, self._tells_end
+        self._tells_end = False
+        if tells and last is not None and last.role in ("user", "tool") and last.origin in ("", "steer", "agents"):
+            text = "The last turn came to no answer. /retry begins it anew; a message goes on from here."
+            worker.emit(events.Notice("no_answer", text))
 
     def _tell_end(self, worker: Worker) -> events.HistoryChanged | None:
         """Of a long session tell the end at once: whether there is something to mend is seen while it is drawn."""

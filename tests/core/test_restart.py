@@ -71,8 +71,10 @@ class Home:
 
 
 def reply(body, number):
-    slow = "be slow" in str(body["messages"][-1])
-    return Reply(text="Hello.", hang=60.0 if slow else 0.0)
+    said = str(body["messages"][-1])
+    if "say half" in said:
+        return Reply(text="Half an answer.", stall=60.0)
+    return Reply(text="Hello.", hang=60.0 if "be slow" in said else 0.0)
 
 
 @pytest.fixture
@@ -210,3 +212,34 @@ def test_what_was_seen_last_is_there_again(home):
     row = home.start().sessions()[0]
     assert (row.id, row.unread) == (session_id, False)
     assert row.seen
+
+
+@pytest.mark.parametrize(
+    ("said", "waits_for", "answer", "is_told"),
+    [("say half", "TextDelta", "Half an answer.", False), ("be slow", "StepStarted", "", True)],
+)
+def test_a_turn_that_a_kill_cut_off_shows_what_was_said_or_how_to_go_on(home, said, waits_for, answer, is_told):
+    session_id = home.killed(
+        "from agent_core import limits; limits.REPLY_KEPT = 0.0; session = host.new(); "
+        f'session.send(intents.Submit("{said}")); wait(session, events.{waits_for}); time.sleep(0.3); '
+        "stand_still(session)"
+    )
+    host = home.start()
+    _, seen = opened(host, session_id)
+    history = next(event for event in seen if isinstance(event, events.HistoryChanged)).messages
+    assert history[0].text == said
+    rest = [(message.role, message.interrupted) for message in history[1:]]
+    assert rest == ([("assistant", True)] if answer else [])
+    assert answer.startswith(history[-1].text if answer else "")
+    assert [e.code for e in seen if isinstance(e, events.Notice)] == ["no_answer"] * is_told
+    host.live(session_id).send(intents.Rest())
+    end = time.monotonic() + 10
+    while not host.live(session_id).rests and time.monotonic() < end:
+        time.sleep(0.01)
+    session = host.live(session_id)
+    session.start()
+    again = []
+    while not any(isinstance(e, events.HistoryChanged) for e in again) and time.monotonic() < end:
+        again += [envelope.event for envelope in session.mailbox.drain()]
+        time.sleep(0.01)
+    assert not any(isinstance(e, events.Notice) for e in again), "it is told once"
