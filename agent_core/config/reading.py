@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from agent_core import limits
 from agent_core.errors import ConfigError
@@ -52,6 +52,9 @@ class Entry:
     node: Node
     line: int
     """From 1."""
+
+
+_NULL: Final = "tag:yaml.org,2002:null"
 
 
 def read_text(path: Path) -> str | None:
@@ -105,7 +108,7 @@ def parse(text: str, path: Path) -> Node | None:
     except (yaml.YAMLError, RecursionError) as e:
         reason = "it is nested too deep" if isinstance(e, RecursionError) else str(e).splitlines()[0]
         raise ConfigError("bad_yaml", f"{path} is not YAML: {reason}. Correct it.", file=str(path), line=1) from e
-    if root is None or (root.id == "scalar" and root.value == ""):
+    if root is None or root.tag == _NULL:
         return None
     if root.id != "mapping":
         raise ConfigError(

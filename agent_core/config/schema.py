@@ -769,8 +769,17 @@ HOOK_KEYS: Final = frozenset(_words("matcher command timeout fail_closed failClo
 
 
 def is_unused(path: Path) -> bool:
-    """True for what Hermes knows and this program does not use."""
-    return path[0] in UNUSED_SECTIONS or path[:2] in UNUSED_KEYS
+    """True for what Hermes knows and this program does not use.
+
+    Below a section that is not used for the most part, what comes near one of the few keys that are is none of Hermes'.
+    """
+    return path[:2] in UNUSED_KEYS or (path[0] in UNUSED_SECTIONS and not _is_nearly_used(path))
+
+
+def _is_nearly_used(path: Path) -> bool:
+    depth = len(path) - 1
+    beside = {key[depth] for key in BY_PATH if len(key) > depth > 0 and key[:depth] == path[:depth]}
+    return bool(difflib.get_close_matches(path[-1][: limits.SUBJECT_CHARS], beside, n=1, cutoff=0.8))
 
 
 def nearest(path: Path) -> str:

@@ -878,6 +878,31 @@ def test_what_is_no_mapping_where_one_is_wanted_is_named_and_keeps_nothing_from_
     assert [warning.key for warning in config.warnings] == [key]
 
 
+def test_a_slip_beside_the_few_keys_of_a_section_of_hermes_that_count_is_named(world):
+    world.write(
+        "user",
+        """\
+        auxiliary:
+          compression: {provder: a, timeout: 3}
+          compresion: {model: b}
+          vision: {provider: auto}
+        prompt_caching: {cache_tl: 1h, layout: x}
+        tts: {provder: a}
+        """,
+    )
+    assert [(warning.line, warning.text.rpartition("you mean ")[2]) for warning in world.load().warnings] == [
+        (2, "auxiliary.compression.provider?"),
+        (3, "auxiliary.compression?"),
+        (5, "prompt_caching.cache_ttl?"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "null\n", "~\n", "---\n"])
+def test_a_file_that_says_nothing_is_none(world, text):
+    world.write("user", text)
+    assert world.load().warnings == ()
+
+
 def test_what_nobody_knows_in_an_entry_is_named_with_its_line_and_what_hermes_says_there_is_not(world):
     text = """\
         providers:
