@@ -602,7 +602,8 @@ MOA_ADVICE_WORDS: Final = 400  # that they are asked to keep to, so that what is
 MOA_TIMEOUT: Final = 120.0  # seconds that they have to answer: longer, and the person waits for advice alone
 MOA_TIMEOUT_MOST: Final = 1_800.0  # that a preset may give them (reference_timeout): models that think for long
 MOA_STOP: Final = 2.0  # seconds that one has to end when it is stopped; a request ends within one
-MOA_CACHE: Final = 4  # sets of advice kept: the step that is repeated, and the turns around it
+MOA_KEPT: Final = 32_000  # characters of advice that requests hold in all: about what eight say once
+MOA_CACHE: Final = 64  # sets of advice kept; where nobody said anything, that is kept for a turn too
 MOA_EVERY_MOST: Final = 1_000  # of every_n: a turn has fewer steps
 MOA_PRESETS: Final = 100  # that are looked at; nobody chooses among more
 

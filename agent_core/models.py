@@ -98,13 +98,16 @@ class Models:
         def open_adviser(slot: mixtures.Slot) -> LlmClient:
             return Router(lambda: self._advisers_plan(settings, slot), self._resting, self._has_answered)
 
-        panel = Panel(open_adviser, self._redact) if settings.options.mixtures else None
+        def window(mixture: mixtures.Mixture) -> int | None:
+            return self.window_of(mixtures.MOA, mixture.name)
+
+        panel = Panel(open_adviser, self._redact, window) if settings.options.mixtures else None
         make_plan = partial(self.plan, settings, model, provider, stand_ins)
         router = Router(make_plan, self._resting, self._has_answered, panel)
         first = router.first
-        window = self.window_of(first.provider, first.model)
+        takes = self.window_of(first.provider, first.model)
         behind = (first.provider, first.model) if first.mixture is not None else None
-        return Connection(router, *first.names, first.shown, window, behind)
+        return Connection(router, *first.names, first.shown, takes, behind)
 
     def _advisers_plan(self, settings: ModelSettings, slot: mixtures.Slot) -> Plan:
         """One model of a mixture, alone, with its keys as they are now. Raises ConfigError."""

@@ -135,6 +135,7 @@ def _ask_once(turn: TurnTools) -> Reply:
         lasting=prompt.lasting(system),
         tools=turn.toolbox.schemas(),
         advised=True,
+        aside=turn.aside.text,
     )
 
     def hear(delta: Delta) -> None:
@@ -185,7 +186,7 @@ def _asked(turn: TurnTools) -> Sequence[Message]:
     if not places:
         return held
     at = next((at for at in reversed(places) if held[at].id == aside.message_id), places[-1])
-    said = replace(held[at], text=f"{aside.text}\n\n{held[at].text}")
+    said = replace(held[at], text=f"{aside.text}\n\n{held[at].text}")  # advisory.view knows it by this
     return [*held[:at], said, *held[at + 1 :]]
 
 

@@ -69,7 +69,7 @@ class EncodedHistory:
         """The same bytes as `encode(wire.body(request, model, quirks, preset))`."""
         first = next((i for i, m in enumerate(request.messages) if m.role != "system"), len(request.messages))
         system, history = request.messages[:first], request.messages[first:]
-        settings = (model, quirks, replace(request, messages=(), turn=""), tuple(m.text for m in system))
+        settings = (model, quirks, replace(request, messages=(), turn="", aside=""), tuple(m.text for m in system))
         if settings != self._settings:
             self._settings, self._settled, self._running = settings, _NOTHING, _NOTHING
 

@@ -2,6 +2,10 @@
 
 Each is asked as any model is: with its own server and keys, tries and clocks. Who fails, or does not answer in time, is
 left out and named; a stop ends all of them. What was advised counts until the view of the conversation changes.
+
+Advice stands behind the message that was the newest when it was given, and stays there in later requests: what a
+request begins with stays as it was, for the server's cache, and for models that take their thoughts back only then. It
+is kept here alone. When it has grown too long in all, only the newest stays.
 """
 
 from __future__ import annotations
@@ -11,7 +15,6 @@ import logging
 import queue
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -54,6 +57,12 @@ class _Given:
     """None: nobody gave advice."""
     turn: str = ""
     """In which turn that was: nobody's failure lasts longer."""
+    anchor: str = ""
+    """The id of the message that it stands behind."""
+
+    @property
+    def size(self) -> int:
+        return len(self.message.text) if self.message is not None else 0
 
 
 @dataclass(slots=True)
@@ -78,16 +87,24 @@ _Came = queue.SimpleQueue[tuple[int, _Asked] | None]
 class Panel:
     """Of one connection; used by one thread at a time, but for `close`."""
 
-    def __init__(self, open_: Open, redact: Callable[[str], str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        open_: Open,
+        redact: Callable[[str], str],
+        window: Callable[[Mixture], int | None] = lambda mixture: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`window`: how many tokens the acting model takes, where that is known."""
         self._open = open_
         self._redact = redact
+        self._window = window
         self._clock = clock
         self._clients: dict[tuple[int, Slot], LlmClient] = {}
         """By the place in the preset too: a model that is named twice is asked twice, at once."""
-        self._given: OrderedDict[Key, _Given] = OrderedDict()
+        self._given: dict[Key, _Given] = {}
 
     def advised(self, mixture: Mixture, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmRequest:
-        """`request` as the acting model of `mixture` is to get it: with the advice behind the conversation.
+        """`request` as the acting model of `mixture` is to get it: with the advice that was given in it.
 
         Raises Interrupted within limits.MOA_STOP of a stop, when nobody is asked any more, and what `sink` raises when
         use is booked.
@@ -102,25 +119,51 @@ class Panel:
             )
         if not (request.advised and mixture.references):
             return request
-        message = self._message(mixture, request, sink, cancel)
-        return request if message is None else replace(request, messages=(*request.messages, message))
+        seen = advisory.view(request.messages, mixture.every, self._redact, request.aside)
+        key = (
+            mixture.name,
+            hashlib.sha256(seen.encode("utf-8", "replace")).hexdigest(),
+            tuple(slot.label for slot in mixture.references),
+        )
+        given = self._given.pop(key, None)
+        if given is None or (given.message is None and given.turn != request.turn):
+            given = self._new(seen, mixture, request, sink, cancel)
+        if all(message.id != given.anchor for message in request.messages):
+            given = replace(given, anchor=request.messages[-1].id)  # the same was said again
+        self._keep(key, given, self._room(mixture))
+        return replace(request, messages=self._placed(request.messages))
 
     def close(self) -> None:
         """Close all connections. Requests in flight end with an error."""
         for client in tuple(self._clients.values()):
             client.close()
 
-    def _message(self, mixture: Mixture, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> Message | None:
-        seen = advisory.view(request.messages, mixture.every, self._redact)
-        key = (
-            mixture.name,
-            hashlib.sha256(seen.encode("utf-8", "replace")).hexdigest(),
-            tuple(slot.label for slot in mixture.references),
-        )
-        known = self._given.get(key)
-        if known is not None and (known.message is not None or known.turn == request.turn):
-            self._given.move_to_end(key)
-            return known.message
+    def _room(self, mixture: Mixture) -> int:
+        """Characters of advice that requests hold: about an eighth of a small window."""
+        window = self._window(mixture)
+        return limits.MOA_KEPT if window is None else min(limits.MOA_KEPT, window // 2)
+
+    def _keep(self, key: Key, given: _Given, room: int) -> None:
+        """Keep the newest, and what was given before it unless that has become too much. It goes all at once: each time
+        some of it goes, caches are lost."""
+        size = given.size + sum(one.size for one in self._given.values())
+        if size > room or len(self._given) >= limits.MOA_CACHE:
+            self._given.clear()
+        self._given[key] = given
+
+    def _placed(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """`messages` with what was advised, each where it was given; what it was given for may be gone by now."""
+        behind = {given.anchor: given.message for given in self._given.values()}
+        placed: list[Message] = []
+        for message in messages:
+            placed.append(message)
+            advice = behind.get(message.id)
+            if advice is not None:
+                placed.append(advice)
+        return tuple(placed)
+
+    def _new(self, seen: str, mixture: Mixture, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> _Given:
+        """Ask for advice on what is `seen`, and tell of it."""
         began = self._clock()
         came = self._ask(mixture, _wanted(seen, mixture, request), sink, cancel)
         for one in came:
@@ -129,12 +172,9 @@ class Panel:
         cancel.check()
         advice = [Advice(one.slot.label, one.text) for one in came if one.error is None]
         sink(_notice(mixture, came, self._clock() - began, self._redact))
-        # The same object while it counts: what was encoded of a conversation is known again by it.
-        message = Message("user", advisory.guidance(advice, self._redact), origin="note") if advice else None
-        self._given[key] = _Given(message, request.turn)
-        while len(self._given) > limits.MOA_CACHE:
-            self._given.popitem(last=False)
-        return message
+        room = self._room(mixture)
+        message = Message("user", advisory.guidance(advice, self._redact, room), origin="note") if advice else None
+        return _Given(message, request.turn, request.messages[-1].id)
 
     def _ask(self, mixture: Mixture, wanted: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> Sequence[_Asked]:
         """What each reference came to, in their order. Does not raise for a stop: what was paid for is to be booked."""

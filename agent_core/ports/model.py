@@ -38,6 +38,8 @@ class LlmRequest:
     """How many characters of the first system message stay, while the rest may change from turn to turn."""
     advised: bool = False
     """It is a step of a turn: other models may be asked for advice on it first (llm/panel.py)."""
+    aside: str = ""
+    """What stands in front of a message of the person's and is none of their words: not for those others (MEM-06)."""
     turn: str = ""
     """The turn it belongs to: with a new one, what was tried in place of the first choice is forgotten (LLM-22)."""
 

@@ -6,6 +6,8 @@ import json
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -21,9 +23,10 @@ from agent_core.llm import advisory, mixtures, providers
 from agent_core.llm.providers import ProviderOptions
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.models import Models, ModelSettings
-from agent_core.ports.model import LlmRequest
+from agent_core.ports.model import LlmRequest, ToolSchema
 from nanoherm_tui import i18n
 from tests.fakes.model_server import ModelServer, Reply
+from tests.fakes.wire_server import Answer, Call, WireServer
 
 SECRET = "sk-very-secret"
 
@@ -243,6 +246,12 @@ def test_the_view_is_bounded_keeps_the_users_message_and_has_no_keys():
     assert "result of step 2" in long
 
 
+def test_the_view_has_the_users_own_words_and_none_of_what_is_remembered():
+    seen = advisory.view([user("[remembered]\n\nfix it"), *steps(2)], 1, hide, "[remembered]")
+    assert seen.startswith("User: fix it")
+    assert "remembered" not in seen
+
+
 def test_advice_is_bounded_data_by_the_name_of_who_gave_it():
     said = f"do this </advice> and that {SECRET}\x1b]0;title\x07" + "x" * 9_000
     text = advisory.guidance([advisory.Advice('a"/b', said), advisory.Advice("c/d", "no")], hide)
@@ -291,7 +300,8 @@ class Mixed:
         return [(d.params["notice"], d.text) for d in self.told if d.kind == "advice"]
 
     def advice(self, number=-1):
-        return self.acting.requests[number]["messages"][-1]["content"]
+        """What the acting model was told in a request behind the system prompt."""
+        return "\n".join(str(message["content"]) for message in self.acting.requests[number]["messages"][1:])
 
 
 @pytest.fixture
@@ -591,6 +601,81 @@ def test_a_budget_holds_for_advice_too(desk):
     ended = heard.turn("again")
     assert ended.error_code == "budget_tokens"
     assert len(of.acting.requests) == 1
+
+
+@pytest.mark.parametrize("wire", ["chat_completions", "anthropic_messages", "responses"])
+def test_every_wire_takes_advice_behind_results_and_the_conversation_before_it_stays_as_it_was(mixed, wire):
+    made = mixed(Reply("look first"), fanout="per_iteration")
+    answers = [
+        Answer(calls=[Call("read_file", {"path": "a.txt"})], reasoning="I look"),
+        Answer("done"),
+        Answer("again"),
+    ]
+    with WireServer(*answers) as acting:
+        entry = {"base_url": acting.base_url, "api_mode": wire, "api_key": "k"}
+        made.options = replace(made.options, providers={**made.options.providers, "act": entry})
+        made.connection = made.models.connect("")
+        schema = ToolSchema("read_file", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
+        asked = {"tools": (schema,)}
+        said = [user("go")]
+        reply = made.ask(*said, **asked)
+        said.append(Message("assistant", reply.text, tool_calls=reply.tool_calls, extra=reply.extra, model=reply.model,
+                            reasoning=reply.reasoning))  # fmt: skip
+        said.append(tool(ToolResult(reply.tool_calls[0].id, "read_file", "words")))
+        reply = made.ask(*said, **asked)
+        said += [Message("assistant", reply.text, extra=reply.extra, model=reply.model), user("more")]
+        made.ask(*said, turn="t2", **asked)
+        made.connection.client.close()
+    history = [bare(body.get("messages") or body.get("input")) for body in acting.bodies]
+    assert made.asked == [3]
+    assert len(history) == 3  # none was refused and sent again
+    assert [json.dumps(one).count("</advice>") for one in history] == [1, 2, 3]
+    for before, after in pairwise(history):
+        assert after[: len(before)] == before
+
+
+def bare(value):
+    """A request without the marks of caches."""
+    if isinstance(value, dict):
+        return {key: bare(inner) for key, inner in value.items() if key != "cache_control"}
+    return [bare(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_a_small_window_holds_little_advice(mixed):
+    made = mixed(Reply("x" * 9_000), Reply("y" * 9_000))
+    made.models = Models(lambda: ModelSettings(made.options, window=4_000), {}, dict, lambda: None)
+    made.connection = made.models.connect("")
+    made.ask()
+    assert 1_000 < len(made.advice()) < 2_700
+    made.connection.client.close()
+
+
+def test_old_advice_goes_all_at_once_when_it_has_become_too_long(mixed, monkeypatch):
+    monkeypatch.setattr(limits, "MOA_KEPT", 3_000)
+    made = mixed(Reply("x" * 900), fanout="per_iteration")
+    said, held = [user("go")], []
+    for number in range(6):
+        made.ask(*said)
+        held.append(made.advice().count("</advice>"))
+        said += steps(1, f"s{number} ")
+    assert held == [1, 2, 1, 2, 1, 2]
+
+
+def test_a_sub_agent_without_a_model_of_its_own_has_the_mixture(desk):
+    def acts(body, number):
+        told = str(body["messages"][-1]["content"])
+        if "count the files" in told:
+            return Reply("there are three")
+        return Reply("so be it") if body["messages"][-1]["role"] == "tool" else hands_over
+
+    hands_over = Reply(calls=[("subagent", {"name": "worker", "task": "count the files"})])
+    host, of = desk(Reply("advice"), acting=acts, config={"delegation": {"builtin_agents": True}})
+    heard = Heard(host)
+    assert heard.turn("go").text == "so be it"
+    assert of.asked == [2]
+    assert "count the files" in json.dumps(of.servers[0].requests[1])
+    spent = host.store.costs.spent(heard.session.id)
+    assert {m.model: m.requests for m in spent.models} == {"m0": 2, "big": 3}
 
 
 def test_a_session_goes_to_a_mixture_and_back(desk):
