@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.drawn import DrawnBlocks, Gap, draw
+from nanoherm_tui.transcript.filling import fill_down, fill_up
 from nanoherm_tui.transcript.lines import Line, Place
 from nanoherm_tui.transcript.measures import Measures, gap_above
 from nanoherm_tui.transcript.render import Moment, wants_moment
@@ -93,7 +94,7 @@ class Layout:
                 if height < rows:
                     return Place(index, block, height)
                 height -= rows
-        return Place(*unit, 0) if (unit := self.unit_after(index, self._count(index) if index >= 0 else 0)) else None
+        return Place(*unit, 0) if (unit := self.unit_after(index, self.count(index) if index >= 0 else 0)) else None
 
     def is_marked(self, line: Line) -> bool:
         """Whether it is the row that says that what follows has not been seen."""
@@ -120,12 +121,12 @@ class Layout:
             return []
         self.height = height
         if self.stick:
-            lines = self._fill_up(height)
+            lines = fill_up(self, height)
         else:
-            lines = self._fill_down(height)
+            lines = fill_down(self, self._anchor, height)
             if len(lines) < height or not self._goes_below(lines[-1]):
                 self.stick = True
-                lines = self._fill_up(height)
+                lines = fill_up(self, height)
         if lines:
             self._anchor = lines[0].place
             end = lines[-1]
@@ -239,7 +240,7 @@ class Layout:
         """Begin the window with this, as far as there is text below; a block that is not there is the entry's last."""
         self.window(self.height)
         self.hold()
-        self._anchor = Place(entry.index, min(block, max(0, self._count(entry.index) - 1)), 0)
+        self._anchor = Place(entry.index, min(block, max(0, self.count(entry.index) - 1)), 0)
         self._seek_characters(characters)
 
     def hold(self) -> None:
@@ -292,43 +293,6 @@ class Layout:
         """How many rows stand above a block, as far as known."""
         return self._measures.before(entry, block)
 
-    def _fill_up(self, height: int) -> list[Line]:
-        parts: list[tuple[int, int, int, list[Row]]] = []
-        count = 0
-        unit = self.unit_before(len(self.model.entries), 0)
-        while unit is not None and count < height:
-            rows = self.rows_of(*unit)
-            skip = max(0, len(rows) - (height - count))
-            parts.append((*unit, skip, rows))
-            count += len(rows) - skip
-            unit = self.unit_before(*unit)
-        return self._lines(reversed(parts), height)
-
-    def _fill_down(self, height: int) -> list[Line]:
-        parts: list[tuple[int, int, int, list[Row]]] = []
-        count = 0
-        entry, block, skip = self._anchor
-        unit: tuple[int, int] | None = (entry, block)
-        if entry >= len(self.model.entries) or block >= self._count(entry):
-            unit, skip = self.unit_after(entry - 1, self._count(entry - 1) if entry > 0 else 0), 0
-        while unit is not None and count < height:
-            rows = self.rows_of(*unit)
-            skip = min(skip, max(0, len(rows) - 1))
-            parts.append((*unit, skip, rows))
-            count += len(rows) - skip
-            skip = 0
-            unit = self.unit_after(*unit)
-        return self._lines(parts, height)
-
-    def _lines(self, parts: Iterable[tuple[int, int, int, list[Row]]], height: int) -> list[Line]:
-        lines: list[Line] = []
-        for index, number, skip, rows in parts:
-            entry = self.model.entries[index]
-            block = entry.block(number)
-            for row in range(skip, len(rows)):
-                lines.append(Line(rows[row], entry, block, Place(index, number, row)))
-        return lines[:height]
-
     def _goes_below(self, line: Line) -> bool:
         place = line.place
         if place.row < len(self.rows_of(place.entry, place.block)) - 1:
@@ -337,7 +301,8 @@ class Layout:
 
     # -- units: (entry, block) pairs, entries without blocks left out ---------------------------------------------
 
-    def _count(self, entry: int) -> int:
+    def count(self, entry: int) -> int:
+        """How many blocks an entry has."""
         return len(self._measures.of(entry).rows)
 
     def unit_before(self, entry: int, block: int) -> tuple[int, int] | None:
@@ -345,20 +310,18 @@ class Layout:
             entry -= 1
             if entry < 0:
                 return None
-            block = self._count(entry)
+            block = self.count(entry)
         return entry, block - 1
 
     def unit_after(self, entry: int, block: int) -> tuple[int, int] | None:
         block += 1
         entries = len(self.model.entries)
-        while entry < 0 or block >= self._count(entry):
+        while entry < 0 or block >= self.count(entry):
             entry += 1
             block = 0
             if entry >= entries:
                 return None
         return entry, block
-
-    # -- heights --------------------------------------------------------------------------------------------------
 
     # -- following the model --------------------------------------------------------------------------------------
 
@@ -415,7 +378,7 @@ class Layout:
         if self.stick or not self.lines:
             return
         entry, block, row = self._anchor
-        if entry >= len(self.model.entries) or block >= self._count(entry):
+        if entry >= len(self.model.entries) or block >= self.count(entry):
             return
         if characters:
             row = 0
