@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -97,7 +98,7 @@ class _Asking:
 @cache
 def has_fts5() -> bool:
     """Whether this machine's SQLite can search."""
-    with sqlite3.connect(":memory:") as c:
+    with closing(sqlite3.connect(":memory:")) as c:
         try:
             c.execute("CREATE VIRTUAL TABLE t USING fts5 (a)")
         except sqlite3.OperationalError:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,7 +229,7 @@ def test_of_a_damaged_database_the_record_comes_back_too(tmp_path):
         (page,) = c.execute("SELECT rootpage FROM sqlite_master WHERE name = 'decisions_by_time'").fetchone()
         (size,) = c.execute("PRAGMA page_size").fetchone()
     store.close()
-    with sqlite3.connect(home.state) as c:
+    with closing(sqlite3.connect(home.state)) as c, c:
         c.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     c.close()
     with home.state.open("r+b") as file:

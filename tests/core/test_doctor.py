@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -223,22 +224,22 @@ def _spoil(ward, state):
 
 
 def _newer(ward, state):
-    with sqlite3.connect(state) as c:
+    with closing(sqlite3.connect(state)) as c, c:
         c.execute("PRAGMA user_version = 99")
 
 
 def _foreign(ward, state):
-    with sqlite3.connect(state) as c:
+    with closing(sqlite3.connect(state)) as c, c:
         c.execute("PRAGMA application_id = 7")
 
 
 def _rollback(ward, state):
-    with sqlite3.connect(state) as c:
+    with closing(sqlite3.connect(state)) as c, c:
         c.execute("PRAGMA journal_mode = DELETE")
 
 
 def _older(ward, state):
-    with sqlite3.connect(state) as c:
+    with closing(sqlite3.connect(state)) as c, c:
         c.execute("PRAGMA user_version = 1")
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 import zlib
+from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -192,7 +193,7 @@ def test_a_hit_says_who_spoke_and_marks_the_words(desk, query, speaker, call_id,
 def test_nothing_that_can_be_typed_is_an_error(text):
     query = parse(text, lambda runs: [list(run) for run in runs])
     if query.match:
-        with sqlite3.connect(":memory:") as c:
+        with closing(sqlite3.connect(":memory:")) as c, c:
             c.execute("CREATE VIRTUAL TABLE t USING fts5 (grams, words, content = '', tokenize = 'ascii')")
             c.execute("SELECT rowid FROM t WHERE t MATCH ?", (query.match,)).fetchall()
     row = snippet([Passage("user", text)], query.needles)

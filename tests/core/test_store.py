@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -134,7 +135,7 @@ def test_a_row_that_cannot_be_read_costs_only_itself(path, store, caplog):
     put = [user("one"), asks("c"), user("two"), Message("assistant", "three")]
     for message in put:
         store.append(session, message)
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("UPDATE messages SET body = ? WHERE uid = ?", ("\0" * 500, put[0].id))
         c.execute("UPDATE messages SET body = substr(body, 1, 40) WHERE uid = ?", (put[3].id,))
     assert store.messages(session) == put[1:3]
@@ -142,7 +143,7 @@ def test_a_row_that_cannot_be_read_costs_only_itself(path, store, caplog):
     recovered = store.recover(session)
     assert [m.role for m in recovered] == ["user"], "a read without a result is dropped"
     assert store.messages(session) == recovered
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         assert c.execute("SELECT count(*) FROM messages WHERE position IS NULL").fetchone() == (2,)
     store.append(session, Message("assistant", "goes on"))
     assert store.messages(session)[-1].text == "goes on"
@@ -248,7 +249,7 @@ def test_reset_empties_and_purge_removes(path, store):
     store.effect_started(session, "1", "n", "write")
     store.delete(session)
     store.purge(time.time() + 1, 0.0)
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         for table in ("sessions", "messages", "open_effects", "session_model_usage", "session_day_usage"):
             assert c.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
 
@@ -308,7 +309,7 @@ def test_bodies_are_plain_json(path, store):
     session = store.create("/w").id
     message = user("你好\0")
     store.append(session, message)
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         (body,) = c.execute("SELECT body FROM messages").fetchone()
     assert "你好" in body
     assert messages.from_json(json.loads(body)) == message

@@ -120,7 +120,7 @@ def test_the_journal_does_not_grow_for_ever(path, store):
 
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(path):
     Store.open(path).close()
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("PRAGMA user_version = 999")
     c.close()
     before = path.read_bytes()
@@ -133,7 +133,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(path):
 
 def test_a_database_of_another_program_is_refused_and_left_alone(path):
     path.parent.mkdir()
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("CREATE TABLE theirs (a)")
     c.close()
     before = path.read_bytes()

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def filled(store, *conversation, **session):
 def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it_holds(path):
     first = (Path(db.__file__).parent / "migrations" / "0001_sessions.sql").read_text("utf-8")
     body = '{"role":"user","id":"u1","created":1.0,"text":"修复"}'
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.executescript(first)
         c.execute("PRAGMA user_version = 1")
         c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -85,7 +86,7 @@ def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it_holds
     store.delete("s")
     assert store.list() == []
     store.close()
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         assert c.execute("PRAGMA user_version").fetchone() == (latest_version(),)
     c.close()
 
@@ -226,7 +227,7 @@ def test_a_spoiled_row_does_not_spoil_the_list(store, path):
     first = user("a")
     session = filled(store, first, Message("assistant", "one"))
     store.notes.keep([Seen(session, first.id)])
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("UPDATE messages SET body = '{' WHERE role = 'assistant'")
     c.close()
     assert [row.id for row in store.list()] == [session]
@@ -270,7 +271,7 @@ def test_only_what_was_deleted_long_ago_is_removed_for_good(store, path):
         store.restore(old)
     assert store.notes.draft(there, "/w") == "stays"
     assert store.purge(time.time() + 1, time.time() + 1) == []
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         assert c.execute("SELECT session_id FROM drafts").fetchall() == [(there,)]
     c.close()
 
@@ -364,7 +365,7 @@ def test_comments_hold_their_session_go_with_its_conversation_and_belong_to_none
     store.purge(time.time() + 1, 0)
     assert store.expire(time.time() + 1) == 1, "the one in which nothing is unsent"
     assert store.get(kept).id == kept
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         assert c.execute("SELECT session_id FROM hunk_comments").fetchall() == [(kept,)]
     c.close()
 

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def columns(c, table) -> set[str]:
 
 def test_every_name_of_the_specification_is_there(path):
     Store.open(path).close()
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         tables = {name for (name,) in c.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
         assert set(TABLES.split()) <= tables
         assert set(SESSION_COLUMNS.split()) <= columns(c, "sessions")
@@ -75,7 +76,7 @@ def test_the_names_of_others_hold_what_ours_hold(path):
     store.costs.book(session, Booking("m", Usage(9, 3, 12, 4, 1, 2), None))
     store.costs.book(session, Booking("n", Usage(1, None, None), None))
     store.views.set(session, [put[0].id], "compacted")
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("UPDATE messages SET body = substr(body, 1, 30) WHERE uid = ?", (put[2].id,))
         rows = c.execute(f"SELECT {', '.join(MESSAGE_COLUMNS.split())} FROM messages ORDER BY position").fetchall()
         sums = c.execute(
@@ -111,7 +112,7 @@ def made_by(version: int, path: Path, count: int = 50) -> list[Message]:
             Message("user", "", id=f"s{n}", created=1.0, origin="shell", shell=messages.ShellRun(
                 "ls", ToolResult(f"s{n}", "shell", "a"))),
         ]  # fmt: skip
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("PRAGMA journal_mode = WAL")
         for number in range(1, version + 1):
             c.executescript(SCRIPTS[number])
@@ -155,7 +156,7 @@ def check_all_there(path: Path, version: int, put: list[Message]) -> None:
     assert store.redo("s") == 1
     assert store.messages("s")[-1].text == "it goes on"
     store.close()
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         assert c.execute("PRAGMA user_version").fetchone() == (latest_version(),)
         assert c.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert c.execute("SELECT tool_call_count FROM sessions").fetchone() == (len(put) // 5,)
@@ -170,7 +171,7 @@ def test_a_database_of_each_version_is_brought_up_to_date_with_all_it_holds(path
 
 def test_what_was_used_before_days_were_kept_is_shared_out_over_the_days_of_the_answers(path):
     made_by(5, path, 5)
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         c.execute("UPDATE sessions SET run_seconds = 90, created = 0")
         c.execute("INSERT INTO sessions (id, workspace, created, updated) VALUES ('silent', '/w', 1, 5e8)")
         c.execute("UPDATE messages SET created = 3e8 WHERE uid = 'a0'")
@@ -190,7 +191,7 @@ def test_what_was_used_before_days_were_kept_is_shared_out_over_the_days_of_the_
         today = c.execute("SELECT date('now', 'localtime')").fetchone()[0]
     c.close()
     Store.open(path).close()
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         rows = c.execute(
             "SELECT session_id, day, requests, prompt_tokens, completion_tokens, cached_tokens, estimated_cost_usd, "
             "unpriced_requests FROM session_day_usage ORDER BY session_id, day"
@@ -208,7 +209,7 @@ def test_what_was_used_before_days_were_kept_is_shared_out_over_the_days_of_the_
 
 def test_all_ways_lead_to_the_same_schema(tmp_path):
     def schema(path: Path) -> list[tuple[str, str]]:
-        with sqlite3.connect(path) as c:
+        with closing(sqlite3.connect(path)) as c, c:
             rows = c.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
         c.close()
         return [(name, re.sub(r"\s+", " ", sql)) for name, sql in rows]
@@ -253,7 +254,7 @@ def test_a_kill_in_the_middle_of_a_migration_leaves_the_old_version_whole(path, 
         timeout=60,
     )
     assert (child.returncode, child.stdout) == (-signal.SIGKILL, "in the middle\n"), child.stderr
-    with sqlite3.connect(path) as c:
+    with closing(sqlite3.connect(path)) as c, c:
         assert c.execute("PRAGMA user_version").fetchone() == (version,)
         assert c.execute("SELECT count(*) FROM messages").fetchone() == (len(put),)
         assert "parent_session_id" not in columns(c, "sessions") or version >= 3

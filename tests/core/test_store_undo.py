@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -73,7 +74,7 @@ def test_what_is_said_next_ends_what_can_be_redone_and_the_undone_goes_for_good(
     store.append(talk, user("something else"))
     assert store.redo(talk) == 0
     assert asked(store, talk) == "0 1 2 something else"
-    with sqlite3.connect(tmp_path / "state.db") as c:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as c, c:
         assert c.execute("SELECT count(*) FROM messages").fetchone() == (16,)
     c.close()
 

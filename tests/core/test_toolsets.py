@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -115,7 +116,7 @@ def test_nonsense_in_the_store_switches_nothing_off_and_another_programs_setting
     table = Table(tmp_path, say("hi"))
     table.turn("hi")
     table.session.close()
-    with sqlite3.connect(tmp_path / "state.db") as db:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as db, db:
         db.execute("UPDATE sessions SET model_config = ?", (kept,))
     table.session = table.open(table.session.id, stored=True)
     table.turn("again", count=2)

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_check_names_the_damage_and_repairs_it(home, workspace, stored):
     sound = run(home, workspace, "sessions", "check")
     assert (sound.returncode, sound.stdout.splitlines()[-1]) == (0, "Nothing is wrong.")
     database = home / ".nanohermes" / "state.db"
-    with sqlite3.connect(database) as c:
+    with closing(sqlite3.connect(database)) as c, c:
         c.execute("UPDATE messages SET body = 'x' WHERE session_id = ?", (stored[1],))
     c.close()
     broken = run(home, workspace, "sessions", "check")

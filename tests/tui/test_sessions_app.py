@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -214,7 +215,7 @@ async def test_a_session_that_is_only_looked_at_keeps_its_age_and_place(tmp_path
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         await answered(stage)
         session_id, ago = stage.app.view.id, time.time() - 7200
-    with sqlite3.connect(tmp_path / "home" / ".nanohermes" / "state.db") as database:
+    with closing(sqlite3.connect(tmp_path / "home" / ".nanohermes" / "state.db")) as database, database:
         database.execute("UPDATE sessions SET updated = ?", (ago,))
     async with Stage(tmp_path, [Reply(text="y")]) as stage:
         await stage.until(lambda: "hello" in listed(stage))
