@@ -92,7 +92,11 @@ COPY_DRAWN: Final = 64 * KB  # characters of a selection drawn to be copied, in 
 WIDE: Final = 140  # columns from which three panes stand side by side
 DOCK_BESIDE: Final = 110  # columns from which the dock stands beside the transcript
 NARROW: Final = 80  # columns under which a pane opens over the whole screen
+TOUR_LEAST: Final = (40, 10)  # columns and rows; on a smaller screen its cards would hide the draft
 SHORT: Final = 20  # rows under which there is no title row
+OVERLAY_BESIDE: Final = (
+    20  # columns beside an overlay from which on words behind it say something; of fewer none is seen
+)
 SESSIONS_WIDE: Final = 28
 SESSIONS_MEDIUM: Final = 24
 DOCK_SHARE_WIDE: Final = 0.38

@@ -139,7 +139,9 @@ class Opening:
 
             told = i18n.tell(problem.code, problem.params, problem.text)
             setup(app, told, str(problem.params.get("provider", "")))
-        if self._start.first and not prompts and not self._start.choose and app.host.config.get("display.hints"):
+        has_room = app.size.width >= limits.TOUR_LEAST[0] and app.size.height >= limits.TOUR_LEAST[1]
+        is_first = self._start.first and not prompts and not self._start.choose
+        if is_first and has_room and app.host.config.get("display.hints"):
             commands.run(app, "tour")
         self.first_prompts = prompts  # until it is known whether the folder brings something to be asked about
         app.show_pending()

@@ -90,6 +90,14 @@ async def test_the_first_start_shows_around_and_takes_no_key_from_the_draft(tmp_
         await stage.until(lambda: app.tour is None)
 
 
+@pytest.mark.parametrize("size", [(20, 8), (39, 24), (80, 9)])
+async def test_where_a_card_would_hide_the_draft_the_first_start_shows_none(tmp_path, size):
+    async with FirstStage(tmp_path, [Reply(text="one")], size=size) as stage:
+        await stage.until(lambda: stage.app.furnished and stage.app.view.loaded)
+        await stage.pilot.pause()
+        assert stage.app.tour is None
+
+
 async def test_a_remark_comes_when_the_keys_rest_moves_nothing_and_goes_with_the_next_key(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "REMARK_RESTS", 0.05)
     paste = events.Paste("a line\n" * 40)
