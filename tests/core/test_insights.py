@@ -249,7 +249,8 @@ def test_the_lines_say_the_figures(store, english):
     assert ["a/b", "1", "123k", "456", "789", "$1.25"] in rows
     assert ["dear", "1", "1", "?", "1", "$?"] in rows
     assert ["grep", "2", "1", "50%"] in rows
-    assert [date.today().isoformat(), "1", count(124_247), "|" * 16] in rows
+    assert [date.today().isoformat(), "1", count(123_457 + 790), "|" * 16] in rows
+    assert "By day (tokens in and out)" in lines
     assert ["12:00", "1", "|" * 16] in rows
 
 
