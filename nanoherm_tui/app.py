@@ -32,6 +32,7 @@ from nanoherm_tui.compat.alt_keys import teach_alt_keys
 from nanoherm_tui.compat.compositor import TightScreen
 from nanoherm_tui.compat.driver import OwnDriver
 from nanoherm_tui.compat.few_bytes import FewBytes, set_frame_rate
+from nanoherm_tui.compat.kept_rules import keep_rules
 from nanoherm_tui.compat.letting_go import share_grounds
 from nanoherm_tui.compat.whole_app import QuietCrash, begin_with_theme, keep_clipboard, write_terminal
 from nanoherm_tui.desk import Desk
@@ -107,6 +108,7 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
         self.asks_ground = self.themes.asks_terminal
         self.look = Look(self.themes.theme_or_auto())  # before super: Textual asks for styles while it starts
         super().__init__()
+        keep_rules(self)
         for theme in self.themes.all.values():
             self.register_theme(to_textual(theme))
         begin_with_theme(self, self.look.theme.name)

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
+from textual.css import stylesheet
+from textual.css.stylesheet import StylesheetParseError
 from textual.drivers import linux_driver
 from textual.geometry import Region, Size
 from textual.screen import Screen
@@ -20,6 +22,7 @@ from nanoherm_tui.compat import reading
 from nanoherm_tui.compat.compositor import TightScreen
 from nanoherm_tui.compat.driver import OwnDriver, Writer
 from nanoherm_tui.compat.few_bytes import FewBytes
+from nanoherm_tui.compat.kept_rules import keep_rules
 from nanoherm_tui.compat.reading import ReadByRead, read_lines_as_pastes
 from nanoherm_tui.compat.scrolling import set_scroll, thin_scrollbar
 from nanoherm_tui.compat.told import GroundTold, NameTold
@@ -326,3 +329,60 @@ def test_what_is_written_to_a_terminal_that_is_gone_is_dropped_and_nobody_waits(
         writer.stop()
         assert not writer.is_alive()
         os.dup2(os.open(os.devnull, os.O_WRONLY), kept)  # what the file still holds can go somewhere
+
+
+class Striped(Screen[None]):
+    CSS = "Striped Label { color: $stripe; }"
+
+    def compose(self) -> ComposeResult:
+        yield Label("on it")
+
+
+class Sheets(App[None]):
+    CSS = "Label { color: $stripe; width: 7; }"
+    stripe = "#102030"
+
+    def __init__(self) -> None:
+        super().__init__()
+        keep_rules(self)
+
+    def get_css_variables(self) -> dict[str, str]:
+        return {**super().get_css_variables(), "stripe": self.stripe}
+
+    def compose(self) -> ComposeResult:
+        yield Label("under it")
+
+
+async def test_a_screen_with_rules_of_its_own_has_only_these_parsed_and_a_changed_variable_all(monkeypatch):
+    parsed: list[str] = []
+    parse = stylesheet.parse
+
+    def noted(scope, css, *rest, **more):
+        parsed.append(css)
+        return parse(scope, css, *rest, **more)
+
+    monkeypatch.setattr(stylesheet, "parse", noted)
+    app = Sheets()
+    async with app.run_test() as pilot:
+        assert {App.DEFAULT_CSS, Sheets.CSS} <= set(parsed)
+        parsed.clear()
+        await app.push_screen(Striped())
+        assert parsed.count(Striped.CSS) == 1
+        assert not {App.DEFAULT_CSS, Sheets.CSS} & set(parsed)
+        label = app.screen.query_one(Label)
+        assert (label.styles.color.hex, label.styles.width.value) == ("#102030", 7)
+        app.stripe = "#405060"
+        app.refresh_css(animate=False)
+        await pilot.pause()
+        assert label.styles.color.hex == "#405060"
+        assert {Striped.CSS, Sheets.CSS} <= set(parsed)
+
+
+async def test_rules_that_cannot_be_parsed_leave_those_before_them():
+    app = Sheets()
+    async with app.run_test():
+        before = app.stylesheet.rules
+        app.stylesheet.add_source("Label { nonsense: 1; }", read_from=("", "bad"))
+        with pytest.raises(StylesheetParseError):
+            app.stylesheet.reparse()
+        assert app.stylesheet._rules == before
