@@ -5,13 +5,14 @@ Made when the first frame is shown: of all that is loaded here nothing is needed
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agent_core import events, intents
-from agent_core.errors import AgentError
+from agent_core.errors import AgentError, crash
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.agent_looks import AgentLooks
 from nanoherm_tui.attention import Attention
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from agent_core.store.rows import SessionRow
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.panes.comments import Comments
+
+log = logging.getLogger(__name__)
 
 
 class Conversations:
@@ -74,6 +77,9 @@ class Conversations:
                 return make()
             except AgentError as error:
                 return error
+            except Exception as error:  # what was sent meanwhile waits for an answer, whatever it is
+                log.exception("a session could not be had")
+                return crash(error)
 
         def come(result: LiveSession | AgentError) -> None:
             self._on_the_way -= 1

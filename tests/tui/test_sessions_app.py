@@ -1,9 +1,11 @@
 """What a person does with sessions: begin elsewhere, name, fork, delete, bring back, export, leave and return."""
 
+import errno
 import sqlite3
 import threading
 import time
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -32,6 +34,10 @@ def stored(tmp_path, title="hello"):
     store.append(session, Message("assistant", "One."))
     store.close()
     return session
+
+
+def shows(stage, words):
+    return words in stage.transcript()
 
 
 def listed(stage):
@@ -242,18 +248,27 @@ async def test_what_is_written_while_a_session_is_on_its_way_is_for_that_one(tmp
         assert all("for the new one" not in message.text for message in stage.host.store.messages(old.id))
 
 
-async def test_what_is_written_for_a_session_that_cannot_be_had_comes_back(tmp_path):
-    async with Stage(tmp_path, [Reply(text="Old.")]) as stage:
+async def test_what_is_written_for_a_session_that_cannot_be_had_comes_back(tmp_path, monkeypatch):
+    def full(folder=None):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with Stage(tmp_path, [Reply(text="Old."), Reply(text="Goes on.")]) as stage:
         await answered(stage, "old")
         app = stage.app
-        hold = threading.Event()
-        app.desk.do(lambda: hold.wait(5.0))
-        await stage.type("/new no/such/folder")
-        await stage.type("for nobody")
-        await stage.pilot.pause(0.1)
-        hold.set()
-        await stage.until(lambda: app.composer.text == "for nobody")
-        assert stage.state == "idle"
+        for typed, said in (("/new no/such/folder", "is no folder"), ("/new", "OSError")):
+            hold = threading.Event()
+            app.desk.do(hold.wait)
+            await stage.type(typed)
+            await stage.type("for nobody")
+            await stage.pilot.pause(0.1)
+            hold.set()
+            await stage.until(lambda: app.composer.text == "for nobody")
+            await stage.until(partial(shows, stage, said))
+            assert stage.state == "idle"
+            app.composer.text = ""
+            monkeypatch.setattr(stage.host, "new", full)
+        await stage.type("and now")
+        await stage.until(lambda: "Goes on." in stage.transcript())
 
 
 async def test_a_session_that_cannot_be_emptied_goes_on(tmp_path, monkeypatch):
