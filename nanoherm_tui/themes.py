@@ -71,6 +71,12 @@ class Theme:
         """Panes have equal grounds and are told apart by a drawn rule."""
         return self.roles["rule"] != "none"
 
+    @property
+    def hides_caret(self) -> bool:
+        """What is selected looks like the caret, which is words in reverse: beside it the caret is underlined."""
+        alike = self.colour("selection") == self.colour("text")
+        return "reverse" in self.attributes("selection") or alike
+
 
 # -- styles -------------------------------------------------------------------------------------------------------
 
@@ -180,7 +186,8 @@ def no_colours() -> bool:
 def to_textual(theme: Theme) -> TextualTheme:
     """`theme` for Textual: each role is the CSS variable of its name ($ground, $panel, $muted, ...).
 
-    `$selection-style` and `$changed-style` carry the text styles that colours cannot ("reverse", "underline", "none").
+    `$selection-style`, `$changed-style` and `$selecting-style`, the caret's beside a selection, carry the text styles
+    that colours cannot ("reverse", "underline", "none").
     """
     from textual.theme import Theme as TextualTheme
 
@@ -191,6 +198,7 @@ def to_textual(theme: Theme) -> TextualTheme:
         variables["rule"] = "transparent"
     variables["selection-style"] = "reverse" if "reverse" in theme.attributes("selection") else "none"
     variables["changed-style"] = "underline" if "underline" in theme.attributes("added_word") else "none"
+    variables["selecting-style"] = "bold underline not reverse" if theme.hides_caret else "reverse"
     v = variables
     variables |= {
         "foreground": v["text"],

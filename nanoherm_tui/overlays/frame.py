@@ -10,12 +10,15 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.screen import ModalScreen
+from textual.strip import Strip
 from textual.widget import Widget
 
 from nanoherm_tui import limits
 from nanoherm_tui.compat.compositor import draw_surely
 from nanoherm_tui.panes.draft import DraftArea, editing_keys
+from nanoherm_tui.strips import look_of
 from nanoherm_tui.text import cut
 
 CssPath = str | PurePath | list[str | PurePath] | None
@@ -33,6 +36,8 @@ class Overlay(ModalScreen[Result]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._alone = range(0)
+        """The rows in which the box stands alone."""
         draw_surely(self)
 
     def on_mount(self) -> None:
@@ -48,6 +53,17 @@ class Overlay(ModalScreen[Result]):
 
     def on_screen_resume(self) -> None:
         self.remove_class("-covered")
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._alone = range(0)
+        for halo in () if self.has_class("-covered") else self.query(Halo):
+            if halo.region.x < limits.OVERLAY_BESIDE:
+                self._alone = range(halo.region.y, halo.region.bottom)
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """A row of what is behind. Beside a box that leaves too little of it to be read nothing is seen."""
+        return Strip.blank(self.size.width, look_of(self).style()) if y in self._alone else super().render_line(y)
 
     def refresh_look(self) -> None:
         """Theme or language have changed."""
@@ -68,9 +84,19 @@ class Overlay(ModalScreen[Result]):
         self.dismiss(None)
 
 
+class Halo(Vertical):
+    """What stands around an overlay's box. Where it comes to stand decides what is seen beside it."""
+
+    def __init__(self, *children: Widget) -> None:
+        super().__init__(*children, id="overlay-halo")
+
+    def on_resize(self) -> None:
+        self.screen.refresh()
+
+
 def boxed(*parts: Widget) -> Widget:
     """The block of an overlay with its halo; `parts` from top to bottom."""
-    return Vertical(Vertical(*parts, id="overlay-box"), id="overlay-halo")
+    return Halo(Vertical(*parts, id="overlay-box"))
 
 
 def pass_on(widget: Widget, event: events.Event) -> bool:

@@ -23,7 +23,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.memory_words import DETAIL, kind_cells, memory_facts
-from nanoherm_tui.overlays.frame import CssPath, LineField
+from nanoherm_tui.overlays.frame import CssPath, Halo, LineField
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
 from nanoherm_tui.overlays.palette import PaletteCount
@@ -184,7 +184,7 @@ class MemoryScreen(ListScreen[Pending | None]):
         self._foot = KeysFoot(id="memory-foot")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+        with Halo(), Vertical(id="overlay-box"):
             with Horizontal(id="palette-line"):
                 yield self._prompt
                 yield self._field

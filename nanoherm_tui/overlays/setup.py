@@ -12,14 +12,14 @@ from typing import ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import phrase, t
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Halo, LineField, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, wrap
@@ -296,7 +296,7 @@ class SetupScreen(Overlay[None]):
         self._save = SetupButton("setup.save", id="setup-save")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), VerticalScroll(id="overlay-box", can_focus=False):
+        with Halo(), VerticalScroll(id="overlay-box", can_focus=False):
             yield SetupNote("head", id="setup-head")
             yield self._why
             yield SetupRow("setup.provider", self._provider)

@@ -95,6 +95,9 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
         line = self.document[row]
         return location if line.isascii() else (row, units.snap(line, min(column, len(line))))
 
+    def watch_selection(self, selection: Selection) -> None:
+        self.set_class(not selection.is_empty, "-selecting")
+
     def refresh_look(self) -> None:
         """Theme or language have changed, or an overlay came or went: behind one no caret is drawn."""
         self.set_class(look_of(self).behind, "-behind")

@@ -61,7 +61,7 @@ def _signed(before: Strip, kept: str, look: Look) -> Strip:
 
 
 def with_selection(strip: Strip, line: Line, selected: Selected, look: Look, *, focused: bool) -> Strip:
-    row = line.row
+    row, plain = line.row, strip
     chars = selected.chars_on(line)
     if chars is not None:
         # An empty row inside the selection shows by one cell.
@@ -71,7 +71,9 @@ def with_selection(strip: Strip, line: Line, selected: Selected, look: Look, *, 
     caret = selected.caret
     if caret is not None and caret.place == line.place and focused:
         at = row.indent + caret.char
-        strip = _reversed(strip, at, at + max(1, size_of(row.text, caret.char)))
+        end = at + max(1, size_of(row.text, caret.char))
+        lost = chars is not None and look.theme.hides_caret
+        strip = _underlined(strip, plain, at, end) if lost else _reversed(strip, at, end)
     return strip
 
 
@@ -92,6 +94,15 @@ def _over(strip: Strip, start: int, end: int, style: Style) -> Strip:
     bold = style + Style(bold=True)
     middle = [Segment(s.text, bold if s.style and s.style.bold else style) for s in strip.crop(first, last)]
     return Strip.join([strip.crop(0, first), Strip(middle, last - first), strip.crop(last)])
+
+
+def _underlined(strip: Strip, plain: Strip, start: int, end: int) -> Strip:
+    """`strip` with the characters from `start` to `end` as in `plain`, underlined: beside a selection in reverse."""
+    text = strip.text
+    first, last = cell_len(text[:start]), cell_len(text[:end])
+    line = Style(bold=True, underline=True, reverse=False)
+    under = [Segment(s.text, (s.style or Style()) + line) for s in plain.crop(first, last)]
+    return Strip.join([strip.crop(0, first), Strip(under, last - first), strip.crop(last)])
 
 
 def _reversed(strip: Strip, start: int, end: int) -> Strip:

@@ -1,5 +1,7 @@
 """What the composer says of a draft that is longer, and in words that are longer, than its room."""
 
+import pytest
+
 from nanoherm_tui import i18n
 from nanoherm_tui.i18n import t
 from tests.tui.composer_app import ComposerApp
@@ -40,3 +42,28 @@ async def test_that_a_command_is_the_users_own_is_told_whole_on_every_screen():
                     await pilot.pause()
                     words = {t(key), t(key + end)}
                     assert any(one in row for row in rows(app, -2) for one in words), (language, columns, draft)
+
+
+@pytest.mark.parametrize("theme", ["nanoherm-dark", "nanoherm-light", "high-contrast", "ansi"])
+@pytest.mark.parametrize(("keys", "at"), [(("shift+left",) * 2, 2), (("home", *("shift+right",) * 2), 2)])
+async def test_the_caret_is_told_from_what_is_selected_beside_it(theme, keys, at):
+    app = ComposerApp(theme=theme)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.text = "abcd"
+        await pilot.press("end", *keys)
+        await pilot.pause()
+        cells = [(character, s.style) for s in app.composer._draft.render_line(0) for character in s.text][:5]
+        selected = look_style(cells[3 if at == 2 and keys[0] == "shift+left" else 0][1])
+        caret = look_style(cells[at][1])
+        assert caret != selected
+        assert caret != look_style(cells[4][1]), "nor from what is not"
+        await pilot.press("escape")
+        await pilot.pause()
+        again = [s.style for s in app.composer._draft.render_line(0) for _ in s.text][at]
+        assert again.reverse, "with nothing selected it is what it always was"
+
+
+def look_style(style):
+    """What is seen of a blank in this style."""
+    fg, bg = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
+    return bg, fg if style.underline else None

@@ -301,3 +301,19 @@ async def test_words_behind_an_overlay_are_not_read_with_its_own_where_it_has_no
         await pilot.pause()
         beside = {line[:20].strip() for line in rows(app)} - {""}
         assert bool(beside) == seen
+
+
+@pytest.mark.parametrize(
+    ("columns", "seen"), [(120, True), (116, True), (112, False), (80, False), (60, False)]
+)  # of a box of 76
+async def test_beside_an_overlay_words_are_seen_only_where_they_say_something(columns, seen):
+    app = OverlayApp()
+    async with app.run_test(size=(120, 24)) as pilot:
+        app.push_screen(NameScreen("A name", "a"))
+        await pilot.resize_terminal(columns, 24)
+        await pilot.pause()
+        halo = app.screen.query_one("#overlay-halo").region
+        lines = rows(app)
+        beside = {part.strip() for line in lines[halo.y : halo.bottom] for part in (line[: halo.x], line[halo.right :])}
+        assert bool(beside - {""}) == seen
+        assert "behind" in lines[0] + lines[-1], "above and below they are"
