@@ -601,6 +601,7 @@ MOA_ADVICE: Final = 4_000  # characters of one's advice in the acting model's re
 MOA_ADVICE_WORDS: Final = 400  # that they are asked to keep to, so that what is cut is the exception
 MOA_TIMEOUT: Final = 120.0  # seconds that they have to answer: longer, and the person waits for advice alone
 MOA_TIMEOUT_MOST: Final = 1_800.0  # that a preset may give them (reference_timeout): models that think for long
+MOA_LOOK: Final = 5.0  # seconds after which the person is told who is waited for
 MOA_STOP: Final = 2.0  # seconds that one has to end when it is stopped; a request ends within one
 MOA_KEPT: Final = 32_000  # characters of advice that requests hold in all: about what eight say once
 MOA_CACHE: Final = 64  # sets of advice kept; where nobody said anything, that is kept for a turn too

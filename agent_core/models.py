@@ -96,7 +96,7 @@ class Models:
         settings = self._settings()
 
         def open_adviser(slot: mixtures.Slot) -> LlmClient:
-            return Router(lambda: self._advisers_plan(settings, slot), self._resting, self._has_answered)
+            return Router(lambda: self._advisers_plan(settings, slot), self._resting)
 
         def window(mixture: mixtures.Mixture) -> int | None:
             return self.window_of(mixtures.MOA, mixture.name)

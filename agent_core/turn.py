@@ -296,7 +296,7 @@ def tell_trouble(emit: Emit, delta: Delta) -> None:
     """Tell the listener of a request that is tried again, of another model that answers it, of those that advised."""
     if delta.kind in ("retry", "switch", "advice"):
         code = delta.params.get("notice", "retry")
-        emit(Notice(code, delta.text, "info" if code == "advice" else "warning", dict(delta.params)))
+        emit(Notice(code, delta.text, "info" if code in ("advice", "advice_waits") else "warning", dict(delta.params)))
     if delta.kind == "switch":
         emit(ModelChanged(*(str(delta.params[name]) for name in ("model", "provider", "label"))))
 

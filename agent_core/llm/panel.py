@@ -179,46 +179,23 @@ class Panel:
     def _ask(self, mixture: Mixture, wanted: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> Sequence[_Asked]:
         """What each reference came to, in their order. Does not raise for a stop: what was paid for is to be booked."""
         out: dict[int, _Asked] = {}
-        came: _Came = queue.SimpleQueue()
         asked: dict[int, _Adviser] = {}
         for index, slot in enumerate(mixture.references):
             try:
-                provider, model = slot.provider, slot.model
-                params = {"provider": provider, "model": model, "request": wanted}
                 client = self._client(index, slot)
-                sink(Delta("ask_beside", params=params))
+                sink(Delta("ask_beside", params={"provider": slot.provider, "model": slot.model, "request": wanted}))
             except (ConfigError, BudgetReached) as error:
                 out[index] = _Asked(slot, error=error)
             else:
                 asked[index] = _Adviser(slot, client, cancel.child())
+        came: _Came = queue.SimpleQueue()
         for index, adviser in asked.items():
-            effort = adviser.slot.effort or None
-            args = (index, adviser, replace(wanted, reasoning_effort=effort), came)
+            args = (index, adviser, replace(wanted, reasoning_effort=adviser.slot.effort or None), came)
             threading.Thread(target=_work, args=args, name=f"advice-{index + 1}", daemon=True).start()
         with cancel.closing(lambda: came.put(None)):
-            until, stopped = self._clock() + mixture.timeout, False
-            while len(out) < len(mixture.references):
-                before = self._clock()
-                wait = max(0.0, min(until - before, limits.STREAM_LOOK))
-                try:
-                    got = came.get(timeout=wait)
-                except queue.Empty:
-                    stood_still = self._clock() - before > wait + limits.STOPPED_FROM
-                    until += self._clock() - before if stood_still else 0.0
-                    if self._clock() < until:
-                        continue
-                    if stopped:
-                        break
-                    got = None
-                if got is not None:
-                    out[got[0]] = got[1]
-                elif not stopped:  # a stop, or their time is up
-                    stopped, until = True, self._clock() + limits.MOA_STOP
-                    for adviser in asked.values():
-                        adviser.scope.cancel()
-        for adviser in asked.values():
-            adviser.scope.close()
+            out |= self._awaited(asked, mixture.timeout, came, sink)
         for index, adviser in asked.items():
+            adviser.scope.close()
             found = out.get(index)
             if found is None:  # given up: its connection ends with it
                 adviser.client.close()
@@ -227,6 +204,40 @@ class Panel:
             if isinstance(found.error, Interrupted):
                 out[index] = replace(found, error=_late(mixture.timeout))
         return [out[index] for index in range(len(mixture.references))]
+
+    def _awaited(
+        self, asked: Mapping[int, _Adviser], seconds: float, came: _Came, sink: DeltaSink
+    ) -> dict[int, _Asked]:
+        """What came within `seconds`; then, and at a stop, those that are still asked are stopped and end in a moment.
+
+        A program that was stopped itself does not take its own absence for theirs. Who waits long is told for whom.
+        """
+        out: dict[int, _Asked] = {}
+        begun = self._clock()
+        until, stopped, told = begun + seconds, False, False
+        while len(out) < len(asked):
+            before = self._clock()
+            wait = max(0.0, min(until - before, limits.MOA_LOOK))
+            try:
+                got = came.get(timeout=wait)
+            except queue.Empty:
+                late = self._clock() - before - wait
+                until += late if late > limits.STOPPED_FROM else 0.0
+                if self._clock() < until:
+                    if not (told or stopped):
+                        told = True
+                        sink(_waits([one.slot.label for index, one in asked.items() if index not in out]))
+                    continue
+                if stopped:
+                    break
+                got = None
+            if got is not None:
+                out[got[0]] = got[1]
+            elif not stopped:  # a stop, or their time is up
+                stopped, until = True, self._clock() + limits.MOA_STOP
+                for adviser in asked.values():
+                    adviser.scope.cancel()
+        return out
 
     def _client(self, index: int, slot: Slot) -> LlmClient:
         """The client of a slot, kept for what it has learned of its server. Raises ConfigError."""
@@ -285,6 +296,12 @@ def _late(seconds: float) -> AgentError:
 
 def _short(text: str, redact: Callable[[str], str]) -> str:
     return redact(" ".join(text.split()))[: limits.SUBJECT_CHARS].rstrip(".")
+
+
+def _waits(labels: list[str]) -> Delta:
+    """What the person is told who waits for advice."""
+    params = {"notice": "advice_waits", "models": labels}
+    return Delta("advice", f"Waiting for the advice of {', '.join(labels)}. Esc stops the turn.", params)
 
 
 def _hidden(params: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:

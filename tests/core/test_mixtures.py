@@ -414,6 +414,22 @@ def test_who_does_not_answer_in_time_is_left_out_with_what_was_paid_for(mixed):
     assert [(one.model, one.usage is None) for one in paid] == [("m0", False), ("m1", True)]
 
 
+def test_who_is_waited_for_is_told_once(mixed, monkeypatch):
+    monkeypatch.setattr(limits, "MOA_LOOK", 0.2)
+    held = threading.Event()
+    made = mixed(Reply("good"), Reply("late", held=held))
+
+    def heard(delta):
+        made.told.append(delta)
+        if delta.params.get("notice") == "advice_waits":
+            held.set()
+
+    request = LlmRequest((user("go"),), advised=True)
+    assert made.connection.client.complete(request, heard, CancelScope()).text == "the answer"
+    assert [code for code, _ in made.notices] == ["advice_waits", "advice"]
+    assert "r1/m1" in made.notices[0][1]
+
+
 def advising():
     return [t for t in threading.enumerate() if t.name.startswith("advice-")]
 
