@@ -65,14 +65,14 @@ class Questions:
                 self._emit(QuestionClosed(question.id, reply.decision, reply.by))
 
     def answer(self, answer: Answer) -> None:
-        """Take a person's answer; one that comes too late, or that was not offered, is none."""
+        """Take a person's answer; one that comes too late, behind another one too, or that was not offered, is none."""
         with self._lock:
             waiting = self._waiting.get(answer.question_id)
-        if waiting is None or answer.decision not in waiting.question.decisions:
-            return
-        waiting.reply = Reply(
-            answer.decision, answer.text, pattern=answer.pattern, refused=answer.refused, values=answer.values
-        )
+            if waiting is None or waiting.reply is not None or answer.decision not in waiting.question.decisions:
+                return
+            waiting.reply = Reply(
+                answer.decision, answer.text, pattern=answer.pattern, refused=answer.refused, values=answer.values
+            )
         waiting.wake()
 
 
