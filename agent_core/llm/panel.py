@@ -217,7 +217,8 @@ class Panel:
         until, stopped, told = begun + seconds, False, False
         while len(out) < len(asked):
             before = self._clock()
-            wait = max(0.0, min(until - before, limits.MOA_LOOK))
+            look = before + limits.STREAM_LOOK if told else begun + limits.MOA_LOOK
+            wait = max(0.0, min(until, look) - before)
             try:
                 got = came.get(timeout=wait)
             except queue.Empty:
