@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from typing import Any, Final
 from agent_core import limits
 from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
+from agent_core.names import MCP_SET
 from agent_core.plain_files import read_regular
 from agent_core.records import dataclass
 from agent_core.skills import frontmatter
@@ -26,6 +28,8 @@ from agent_core.trust import Standing
 
 _NAME: Final = re.compile(r"\w[\w.-]{0,63}")
 _STEPS_MOST: Final = 1_000  # as delegation.max_iterations
+_BOUNDS: Final = ("allowed_tools", "tools", "disallowed_tools", "max_iterations", "max_turns")
+"""The keys that say what one may do, and how long: what is nearly one of these is not passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,17 @@ def in_folder(folder: Path) -> Found:
         path = folder / name
         try:
             data = _read(path, limits.AGENT_FILE)
-            found += Found((from_markdown(data, path),))
+            found = _with(found, from_markdown(data, path), path)
         except ConfigError as error:
             found += Found(problems=(error,))
     return found
+
+
+def _with(found: Found, one: Definition, path: Path) -> Found:
+    """One more of the same place, which takes no other's name: it would take its bounds away. Raises ConfigError."""
+    if any(other.name.casefold() == one.name.casefold() for other in found.definitions):
+        raise _problem(path, f"the name {one.name} is there already. Choose another")
+    return found + Found((one,))
 
 
 def in_file(path: Path) -> Found:
@@ -107,7 +118,7 @@ def in_file(path: Path) -> Found:
         try:
             if not isinstance(entry, Mapping):
                 raise _problem(path, f"agent {number} is not an object")
-            found += Found((_definition(entry, str(entry.get("prompt") or ""), path, f"agent {number}"),))
+            found = _with(found, _definition(entry, str(entry.get("prompt") or ""), path, f"agent {number}"), path)
         except ConfigError as error:
             found += Found(problems=(error,))
     return found
@@ -125,13 +136,20 @@ def from_markdown(data: bytes, path: Path) -> Definition:
     except UnicodeDecodeError:
         raise _problem(path, "it is not UTF-8") from None
     document = frontmatter.parse(text)
+    if document.problems and not document.meta:  # what it may use stands there, and cannot be read
+        wrong = document.problems[0]
+        raise _problem(path, f"line {wrong.line}: {wrong.text.rstrip('.')}")
     return _definition({"name": path.stem, **document.meta}, document.body, path, "it")
 
 
-def _definition(entry: Mapping[str, Any], prompt: str, path: Path, which: str) -> Definition:
+def _definition(given: Mapping[str, Any], prompt: str, path: Path, which: str) -> Definition:
+    entry = {re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", str(key)).lower(): value for key, value in given.items()}
     name, description = str(entry.get("name") or "").strip(), entry.get("description")
     if not _NAME.fullmatch(name):
         raise _problem(path, f"{which} needs a name of letters, digits, - and _")
+    for key in entry.keys() - set(_BOUNDS):
+        if near := get_close_matches(key[: limits.SUBJECT_CHARS], _BOUNDS, n=1, cutoff=0.8):
+            raise _problem(path, f"{name} has {key}, which nobody knows. Did you mean {near[0]}?")
     prompt = clean(prompt).strip()
     if not prompt:
         raise _problem(path, f"{name} has no prompt")
@@ -155,10 +173,18 @@ def _model(given: object) -> str:
 
 
 def _tools(entry: Mapping[str, Any], path: Path, name: str) -> frozenset[str] | None:
-    given = entry.get("allowed_tools", entry.get("tools"))
+    allowed = _named(entry.get("allowed_tools", entry.get("tools")), path, name)
+    denied = _named(entry.get("disallowed_tools"), path, name)
+    if not denied:
+        return allowed
+    return (allowed if allowed is not None else tools_named(("all", MCP_SET))) - denied
+
+
+def _named(given: object, path: Path, name: str) -> frozenset[str] | None:
+    """The tools that a list names; None without one, and where it names all."""
     if given is None:
         return None
-    words: Sequence[object] = re.split(r"[,\s]+", given) if isinstance(given, str) else given
+    words: object = re.split(r"[,\s]+", given) if isinstance(given, str) else given
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise _problem(path, f"the tools of {name} are no list of names")
     named = [str(word).strip() for word in words if str(word).strip()]
@@ -172,7 +198,7 @@ def _tools(entry: Mapping[str, Any], path: Path, name: str) -> frozenset[str] | 
 
 
 def _steps(entry: Mapping[str, Any], path: Path, name: str) -> int | None:
-    given = entry.get("max_iterations")
+    given = entry.get("max_iterations", entry.get("max_turns"))
     if given is None:
         return None
     if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= _STEPS_MOST:
