@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_core.knowledge import MEMORY_KINDS
@@ -13,9 +14,11 @@ from nanoherm_tui.text import cut, one_line, visible, width
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory
     from agent_core.memory.desk import Forgotten
+    from agent_core.messages import FileDiff
 
 DETAIL: Final = 2_000  # characters of one memory that are shown: more than fits
 _ID: Final = 8  # characters of an id: enough to name one by
+PUT_ASIDE: Final = "memory"  # the path of a change that keeps a memory
 _SHORT: Final = 48  # cells of what was forgotten, where more is to be said
 
 
@@ -41,6 +44,21 @@ def memory_facts(memory: Memory, others: Sequence[Memory], home: str) -> tuple[s
     if memory.derived or on_it:
         more.append(t("memory.builds", on=len(memory.derived), by=on_it))
     return tuple(more)
+
+
+def in_words(change: FileDiff) -> FileDiff:
+    """A memory that waits, as it is put aside: its kind, its text, then where it holds. In the interface's language."""
+    if change.path != PUT_ASIDE or change.change != "create" or not change.hunks:
+        return change
+    [*lines] = change.hunks[0].lines
+    kind, colon, text = lines[0].text.partition(": ")
+    if colon and kind in MEMORY_KINDS:
+        lines[0] = replace(lines[0], text=t("text.pair", name=t(f"memory.{kind}"), value=text))
+    name, colon, scope = lines[-1].text.partition(": ")
+    if colon and name == "scope":
+        holds = t("memory.everywhere") if scope == "everywhere" else t("memory.holds_in", folder=scope)
+        lines[-1] = replace(lines[-1], text=holds)
+    return replace(change, hunks=(replace(change.hunks[0], lines=tuple(lines)), *change.hunks[1:]))
 
 
 def all_forgotten(done: Forgotten, gone: Sequence[Memory]) -> str:

@@ -224,8 +224,10 @@ class _Reader:
         line = self._entry.lines.get(path)
         place = f"{self._entry.file}:{line}" if line else self._entry.place
         words = f"{place}: {CONFIG_KEY}.{printable(self._entry.name)}.{printable(path)} is not known."
+        guess = {}
         if near := difflib.get_close_matches(name[: limits.SUBJECT_CHARS], sorted(known), n=1):
             words += f" Did you mean {near[0]}?"
+            guess = {"case": "mcp_unknown_key_near", "near": near[0]}
         self.problems.append(
             ConfigError(
                 "mcp_unknown_key",
@@ -233,6 +235,8 @@ class _Reader:
                 file=self._entry.file,
                 key=f"{CONFIG_KEY}.{self._entry.name}.{path}",
                 line=line or 0,
+                place=place,
+                **guess,
             )
         )
 
@@ -261,7 +265,9 @@ class _Reader:
                 f"{self._entry.place}: trust is for the user's own config: what a project brings does not decide "
                 "what it may do unasked. It is left out."
             )
-            self.problems.append(ConfigError("mcp_trust_of_project", words, file=self._entry.file))
+            self.problems.append(
+                ConfigError("mcp_trust_of_project", words, file=self._entry.file, place=self._entry.place)
+            )
         kind: Literal["stdio", "http", "sse"] = "stdio" if command else self._type(keys.get("type"))
         return ServerConfig(
             self._entry.name,
@@ -355,7 +361,8 @@ class _Reader:
                 f"{self._entry.place}: {name} {value:g} of {printable(self._entry.name)} is taken for milliseconds; "
                 "it is in seconds here."
             )
-            self.problems.append(ConfigError("mcp_milliseconds", words, file=self._entry.file))
+            named = {"place": self._entry.place, "server": self._entry.name, "name": name, "value": f"{value:g}"}
+            self.problems.append(ConfigError("mcp_milliseconds", words, file=self._entry.file, **named))
             unit = 0.001
         return min(float(value) * unit, limits.MCP_SECONDS_MOST)
 

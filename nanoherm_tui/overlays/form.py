@@ -69,7 +69,7 @@ class FormList(FollowedList[str, FieldRow]):
             return row(cells, left, words)
         left.append((one_line(line.words), muted))
         side = cut(one_line(line.value), cells // 2)
-        return row(cells, left, words, [(side, words), (" ", words)] if side else [])
+        return row(cells, left, words, [(side, words)] if side else [])
 
 
 class _ValueScreen(NameScreen):

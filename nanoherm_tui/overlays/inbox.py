@@ -115,7 +115,7 @@ class InboxList(FollowedList[str, _Line]):
         if question.agent:
             left.append((f"{one_line(question.agent)}  ", muted))
         left += [(title(question), words), (f"  {one_line(visible(_subject(question)))}", muted)]
-        return row(cells, left, words, [(line.left, muted), (" ", words)])
+        return row(cells, left, words, [(line.left, muted)])
 
 
 class _Detail(Detail):

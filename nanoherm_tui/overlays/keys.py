@@ -73,7 +73,7 @@ class _KeyList(FollowedList[Context, Action]):
         left = led(look, here, words)
         left += [(fit(cut(keys_of(self.keymap, line), keys), keys), words if changed else muted), (" ", words)]
         left.append((cut(t(line.title), max(1, room)), words))
-        return row(cells, left, words, [(side, muted), (" ", words)] if wide else [])
+        return row(cells, left, words, [(side, muted)] if wide else [])
 
 
 class _Foot(SaidFoot):

@@ -22,7 +22,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.memory_words import DETAIL, kind_cells, memory_facts
+from nanoherm_tui.memory_words import DETAIL, in_words, kind_cells, memory_facts
 from nanoherm_tui.overlays.frame import CssPath, Halo, LineField
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
@@ -95,10 +95,10 @@ class MemoryList(FollowedList[str, Memory | Pending]):
         if isinstance(line, Pending):
             left += [(f"{sym('asks')} ", look.mark("accent", ground)), (kept_title(line.title), words)]
             left.append((f"  {one_line(visible(_would_add(line)))}", muted))
-            return row(cells, left, words, [(age(time.time() - line.made), muted), (" ", words)])
+            return row(cells, left, words, [(age(time.time() - line.made), muted)])
         kind = t(f"memory.{line.kind}")
         left += [(kind + " " * (self._cells - width(kind)), muted), (one_line(visible(line.text[:DETAIL])), words)]
-        return row(cells, left, words, [(cut(self._side(line, cells), cells // 3), muted), (" ", words)])
+        return row(cells, left, words, [(cut(self._side(line, cells), cells // 3), muted)])
 
     def _side(self, line: Memory, cells: int) -> str:
         when = age(time.time() - line.created) if line.created else ""
@@ -108,7 +108,7 @@ class MemoryList(FollowedList[str, Memory | Pending]):
 
 def _would_add(pending: Pending) -> str:
     """The first line that a write which waits would add."""
-    added = (line.text for hunk in pending.diff.hunks for line in hunk.lines if line.kind == "add")
+    added = (line.text for hunk in in_words(pending.diff).hunks for line in hunk.lines if line.kind == "add")
     return next(added, "")[:DETAIL]
 
 

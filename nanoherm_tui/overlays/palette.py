@@ -217,7 +217,7 @@ class PaletteList(GroupedList[str, Hit]):
             between = "  " if help_text else " " * (column - width(shown))
             room = cells - sum(width(part) for part, _ in left) - width(between) - 1
             left.append((between + cut_path(one_line(item.path), max(room, 0)), remark))
-        return row(cells, left, words, [(item.key, remark), (" ", words)] if item.key else ())
+        return row(cells, left, words, [(item.key, remark)] if item.key else ())
 
 
 def _in_use(item: PaletteItem) -> PaletteItem:

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
+from nanoherm_tui.memory_words import in_words
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
@@ -89,7 +90,7 @@ class PendingScreen(Overlay[bool | None]):
         yield boxed(_Head(self._pending), self._diff, self._foot)
 
     def on_mount(self) -> None:
-        self._diff.show(self._pending.diff)
+        self._diff.show(in_words(self._pending.diff))
         self.arming.asked()
         self.set_interval(_TICK, self._look)
 

@@ -51,7 +51,7 @@ class PermissionsList(FollowedList[str, Line]):
         text = look.style("warn", ground) if line.warning and not here else words
         left.append((one_line(line.words), text))
         side = cut(one_line(line.side), cells // 2)
-        return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
+        return row(cells, left, words, [(side, muted)] if side else [])
 
 
 class PermissionsScreen(ListScreen[None]):

@@ -12,6 +12,7 @@ from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.kept_titles import kept_title
+from nanoherm_tui.memory_words import in_words
 from nanoherm_tui.overlays.plan_text import Spans, plan_rows
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.symbols import sym
@@ -181,7 +182,7 @@ def _file_rows(diff: FileDiff, left: Left, room: int, *, is_whole: bool) -> list
 def _changed_rows(diff: FileDiff, room: int) -> list[QuestionRow]:
     """The lines that come and go: a memory is one sentence, and nobody opens a pane for that."""
     signs = {"add": "+ ", "remove": f"{sym('removed')} "}
-    changed = [line for hunk in diff.hunks for line in hunk.lines if line.kind in signs]
+    changed = [line for hunk in in_words(diff).hunks for line in hunk.lines if line.kind in signs]
     return [row for line in changed for row in _labelled("", signs[line.kind] + visible(line.text), room, exact=True)]
 
 

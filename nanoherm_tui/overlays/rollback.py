@@ -91,7 +91,7 @@ class RollbackList(FollowedList[str, Line]):
         if isinstance(line, TurnLine):
             quiet = muted if line.checkpoint.undone else words
             left.append((turn_words(line.checkpoint), quiet))
-            return row(cells, left, words, [(line.side, muted), (" ", words)])
+            return row(cells, left, words, [(line.side, muted)])
         mark = (sym("done"), look.mark("ok", ground)) if line.acts else (sym("waiting") if line.out else " ", muted)
         verb = fit(t(f"rollback.does_{line.file.does}"), _verb_cells() + 2)
         side = _side(line)
@@ -101,7 +101,7 @@ class RollbackList(FollowedList[str, Line]):
         room -= width(side) + 2 if side else 0
         left += [mark, (" ", words), (verb, muted)]
         left.append((cut_path(one_line(visible(line.file.path)), max(room, 1)), words if line.acts else muted))
-        return row(cells, left, words, [(side, muted), (" ", words)] if side else [], gap=1)
+        return row(cells, left, words, [(side, muted)] if side else [], gap=1)
 
 
 def _verb_cells() -> int:

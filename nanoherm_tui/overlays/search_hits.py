@@ -174,7 +174,7 @@ class SearchList(GroupedList[list[Hit], Hit]):
         whose = f"  {t('search.by_agent')}" if of[0].by_agent else ""
         left = [("  ", words), (title, look.style("text", "surface", bold=True)), (f"{whose}  {folder}", muted)]
         newest = max(hit.created for hit in of)
-        return row(cells, left, words, [(age(time.time() - newest), muted), (" ", words)])
+        return row(cells, left, words, [(age(time.time() - newest), muted)])
 
     def draw_row(self, line: Hit, here: bool, cells: int) -> Strip:
         look = look_of(self)

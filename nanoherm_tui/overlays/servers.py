@@ -82,7 +82,7 @@ class ServersList(FollowedList[str, Line]):
             left += [("    ", words), ("! " if line.is_warning else "  ", look.mark("warn", ground))]
             left += [(one_line(line.words), muted if line.is_head else words)]
         side = cut(one_line(line.side), cells // 2)
-        return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
+        return row(cells, left, words, [(side, muted)] if side else [])
 
 
 class ServersScreen(ListScreen[None]):

@@ -166,7 +166,7 @@ class SettingsList(FollowedList[str, Setting]):
         left = led(look, here, words)
         left += [(fit(line.key.name, name), words if not line.is_default else muted), (" ", words)]
         left.append((cut(value_words(line), max(1, room - name - 1)), words if not line.is_default else muted))
-        return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
+        return row(cells, left, words, [(side, muted)] if side else [])
 
 
 class _Foot(SaidFoot):

@@ -7,8 +7,10 @@ import pytest
 from agent_core import events
 from agent_core.knowledge import Memory
 from agent_core.memory import staging
+from agent_core.text.diff import build
 from nanoherm_tui import commands, i18n, limits
 from nanoherm_tui.kept_titles import kept_title
+from nanoherm_tui.memory_words import in_words
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.memory import Found, MemoryScreen, detail
 from nanoherm_tui.overlays.pending import PendingScreen
@@ -33,6 +35,20 @@ def test_what_waits_has_its_title_in_both_languages(title, english, chinese):
     assert kept_title(title) == english
     i18n.set_language("zh")
     assert kept_title(title) == chinese
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [("en", ["fact: Use uv.", "holds in ~/shop"]), ("zh", ["事实：Use uv.", "适用于 ~/shop"])],
+)
+def test_a_memory_that_waits_is_shown_in_the_language_of_the_interface(language, shown):
+    i18n.set_language(language)
+    change = staging.change_of(Memory("", "fact", "Use uv.", scope="~/shop"))
+    assert [line.text for line in in_words(change).hunks[0].lines] == shown
+    everywhere = in_words(staging.change_of(Memory("", "fact", "scope: x\nkind: y")))
+    assert [line.text for line in everywhere.hunks[0].lines][1:2] == ["kind: y"]
+    page = build("MEMORY.md", None, "fact: x\nscope: y\n")
+    assert in_words(page) == page
 
 
 def test_below_the_list_stands_who_wrote_it_where_it_holds_and_what_it_rests_on():
