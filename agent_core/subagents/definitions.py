@@ -46,6 +46,8 @@ class Definition:
     """Names of tools as they are offered; None: all that sub-agents may have."""
     max_steps: int | None = None
     """Model round trips; None: delegation.max_iterations."""
+    denied_tools: frozenset[str] = frozenset()
+    """What of those it may not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,9 @@ def _definition(given: Mapping[str, Any], prompt: str, path: Path, which: str) -
         (words or frontmatter.first_line(prompt))[: limits.AGENT_DESCRIPTION],
         prompt,
         _model(entry.get("model")),
-        _tools(entry, path, name),
+        _tools(entry.get("allowed_tools", entry.get("tools")), path, name),
         _steps(entry, path, name),
+        _denied(entry.get("disallowed_tools"), path, name),
     )
 
 
@@ -172,15 +175,7 @@ def _model(given: object) -> str:
     return "" if name in ("inherit", "default") else name
 
 
-def _tools(entry: Mapping[str, Any], path: Path, name: str) -> frozenset[str] | None:
-    allowed = _named(entry.get("allowed_tools", entry.get("tools")), path, name)
-    denied = _named(entry.get("disallowed_tools"), path, name)
-    if not denied:
-        return allowed
-    return (allowed if allowed is not None else tools_named(("all", MCP_SET))) - denied
-
-
-def _named(given: object, path: Path, name: str) -> frozenset[str] | None:
+def _tools(given: object, path: Path, name: str) -> frozenset[str] | None:
     """The tools that a list names; None without one, and where it names all."""
     if given is None:
         return None
@@ -195,6 +190,13 @@ def _named(given: object, path: Path, name: str) -> frozenset[str] | None:
             path, f"{name} names tools that there are none of: {', '.join(none)}. /tools lists what there is"
         )
     return tools_named(named)
+
+
+def _denied(given: object, path: Path, name: str) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    denied = _tools(given, path, name)
+    return tools_named(("all", MCP_SET)) if denied is None else denied  # "*"
 
 
 def _steps(entry: Mapping[str, Any], path: Path, name: str) -> int | None:

@@ -44,10 +44,11 @@ SUB-08)."""
 
 def tools_for(tools: Mapping[str, Tool], definition: Definition) -> dict[str, Tool]:
     """Those of a session's tools that its sub-agent has. "mcp" and "mcp:NAME" allow the tools of servers."""
-    allowed = definition.allowed_tools
+    allowed, denied = definition.allowed_tools, definition.denied_tools
 
     def is_allowed(tool: Tool) -> bool:
-        return allowed is None or not allowed.isdisjoint((tool.name, tool.toolset, tool.toolset.partition(":")[0]))
+        called = (tool.name, tool.toolset, tool.toolset.partition(":")[0])
+        return denied.isdisjoint(called) and (allowed is None or not allowed.isdisjoint(called))
 
     return {name: tool for name, tool in tools.items() if name not in KEPT_FROM and is_allowed(tool)}
 
