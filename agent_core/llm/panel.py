@@ -17,12 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, BudgetReached, ConfigError, Interrupted, crash
-from agent_core.llm import advisory
+from agent_core.llm import advice_words, advisory
 from agent_core.llm.advisory import Advice
 from agent_core.llm.mixtures import Mixture, Slot
 from agent_core.messages import Message
@@ -171,7 +170,9 @@ class Panel:
                 sink(Delta("paid_beside", params={"reply": reply}))
         cancel.check()
         advice = [Advice(one.slot.label, one.text) for one in came if one.error is None]
-        sink(_notice(mixture, came, self._clock() - began, self._redact))
+        failed = [(one.slot.label, one.error) for one in came if one.error is not None]
+        names = [one.label for one in advice]
+        sink(advice_words.told(mixture, names, failed, self._clock() - began, self._redact))
         room = self._room(mixture)
         message = Message("user", advisory.guidance(advice, self._redact, room), origin="note") if advice else None
         return _Given(message, request.turn, request.messages[-1].id)
@@ -202,7 +203,7 @@ class Panel:
                 self._clients.pop((index, adviser.slot), None)
                 found = _Asked(adviser.slot, error=Interrupted(), paid=adviser.spent())
             if isinstance(found.error, Interrupted):
-                out[index] = replace(found, error=_late(mixture.timeout))
+                out[index] = replace(found, error=advice_words.late(mixture.timeout))
         return [out[index] for index in range(len(mixture.references))]
 
     def _awaited(
@@ -227,7 +228,7 @@ class Panel:
                 if self._clock() < until:
                     if not (told or stopped):
                         told = True
-                        sink(_waits([one.slot.label for index, one in asked.items() if index not in out]))
+                        sink(advice_words.waits([one.slot.label for index, one in asked.items() if index not in out]))
                     continue
                 if stopped:
                     break
@@ -289,41 +290,3 @@ def _work(index: int, adviser: _Adviser, request: LlmRequest, out: _Came) -> Non
 def _unknown(slot: Slot) -> LlmReply:
     """It was paid for, but nobody says how much."""
     return LlmReply(provider=slot.provider, model=slot.model)
-
-
-def _late(seconds: float) -> AgentError:
-    return AgentError("advice_late", f"There was no answer within {seconds:g} s.", seconds=seconds)
-
-
-def _short(text: str, redact: Callable[[str], str]) -> str:
-    return redact(" ".join(text.split()))[: limits.SUBJECT_CHARS].rstrip(".")
-
-
-def _waits(labels: list[str]) -> Delta:
-    """What the person is told who waits for advice."""
-    params = {"notice": "advice_waits", "models": labels}
-    return Delta("advice", f"Waiting for the advice of {', '.join(labels)}. Esc stops the turn.", params)
-
-
-def _hidden(params: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
-    return {name: redact(value) if isinstance(value, str) else value for name, value in params.items()}
-
-
-def _notice(mixture: Mixture, came: Sequence[_Asked], seconds: float, redact: Callable[[str], str]) -> Delta:
-    """What the person is told: who advised, how long that took, who was left out and why."""
-    names = [one.slot.label for one in came if one.error is None]
-    good = ", ".join(names)
-    failed = [(one.slot.label, one.error) for one in came if one.error is not None]
-    left_out = [
-        {"who": who, "code": error.code, "params": _hidden(error.params, redact), "text": _short(error.text, redact)}
-        for who, error in failed
-    ]
-    bad = "; ".join(f"{one['who']}: {one['text']}" for one in left_out)
-    params = {"models": names, "left_out": left_out, "seconds": f"{seconds:.1f}", "preset": mixture.name}
-    if not good:
-        text = f"Nobody advised, so the acting model of {mixture.shown} goes on alone. Left out: {bad}."
-        return Delta("advice", text, {**params, "notice": "advice_none"})
-    text = f"Advised by {good} ({seconds:.1f} s)."
-    if bad:
-        return Delta("advice", f"{text} Left out: {bad}.", {**params, "notice": "advice_partly"})
-    return Delta("advice", text, {**params, "notice": "advice"})
