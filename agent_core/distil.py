@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from agent_core import limits, prompt
 from agent_core.cancel import CancelScope
@@ -21,7 +21,7 @@ from agent_core.knowledge import MEMORY_KINDS, Memory
 from agent_core.messages import Message
 from agent_core.meter import Meter
 from agent_core.ports.extras import EndedTurn
-from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, Line, LlmReply, LlmRequest
 
 _CORRECTS: Final = re.compile(
     r"\bno\s*[,.!]|\b(?:not what|don'?t|do not|never|always|instead|wrong|actually|prefer|remember|from now on|"
@@ -30,17 +30,6 @@ _CORRECTS: Final = re.compile(
     r"我的意思|我喜欢|我习惯|偏好",
     re.IGNORECASE,
 )
-
-
-class Line(Protocol):
-    """A model to talk to, and its names."""
-
-    @property
-    def client(self) -> LlmClient: ...
-    @property
-    def provider(self) -> str: ...
-    @property
-    def model(self) -> str: ...
 
 
 def is_worth_it(turn: EndedTurn) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -43,16 +43,7 @@ Event = Literal[
     "SessionStart",
     "SessionEnd",
 ]
-EVENTS: Final[tuple[Event, ...]] = (
-    "PreToolUse",
-    "PostToolUse",
-    "UserPromptSubmit",
-    "TurnEnd",
-    "PreCompact",
-    "Notification",
-    "SessionStart",
-    "SessionEnd",
-)
+EVENTS: Final[tuple[Event, ...]] = get_args(Event)
 _OF_TOOLS: Final[frozenset[Event]] = frozenset({"PreToolUse", "PostToolUse"})
 
 _HERMES: Final[dict[str, Event]] = {

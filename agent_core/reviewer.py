@@ -13,7 +13,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from agent_core import limits, prompt
 from agent_core.cancel import CancelScope
@@ -23,7 +23,7 @@ from agent_core.messages import Message
 from agent_core.meter import Meter
 from agent_core.ports.actions import CommandAction
 from agent_core.ports.asking import Decided, Review
-from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, Line, LlmReply, LlmRequest
 from agent_core.safety import protected
 from agent_core.safety.aimed import aimed
 from agent_core.safety.inject import scan
@@ -31,17 +31,6 @@ from agent_core.safety.policy import Verdict
 from agent_core.sandbox.policy import UNCONFINED
 
 log = logging.getLogger(__name__)
-
-
-class Line(Protocol):
-    """A model to talk to, and its names."""
-
-    @property
-    def client(self) -> LlmClient: ...
-    @property
-    def provider(self) -> str: ...
-    @property
-    def model(self) -> str: ...
 
 
 class Reviewer:

@@ -135,7 +135,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="FORM",
         help="with -p: text, json or stream-json",
     )
-    turn.add_argument("--json", action="store_const", const="json", dest="output_format", help="the same as json there")
+    turn.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="output_format",
+        help="with -p: the same as --output-format json",
+    )
     turn.add_argument(
         "--max-turns",
         "--max-iterations",

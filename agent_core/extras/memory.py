@@ -8,13 +8,13 @@ from typing import Final
 
 from agent_core import events, limits
 from agent_core.cancel import CancelScope
-from agent_core.distil import Line
 from agent_core.errors import MemoryFailure
 from agent_core.extras.learning import Learner, Learns
 from agent_core.knowledge import Memory
 from agent_core.memory import Memories
 from agent_core.meter import Meter
 from agent_core.ports.extras import Guidance
+from agent_core.ports.model import Line
 from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.services import Seat

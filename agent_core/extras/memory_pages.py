@@ -9,7 +9,6 @@ from typing import Final
 
 from agent_core import events
 from agent_core.cancel import CancelScope
-from agent_core.distil import Line
 from agent_core.errors import MemoryFailure
 from agent_core.extras.learning import Learner, Learns
 from agent_core.extras.memory import MemoryOptions
@@ -19,6 +18,7 @@ from agent_core.memory.markdown import FILES, Change, Operation, Pages, Room, Ta
 from agent_core.memory.pending import PendingWrites
 from agent_core.meter import Meter
 from agent_core.ports.extras import Guidance
+from agent_core.ports.model import Line
 from agent_core.ports.tools import Tool
 from agent_core.services import Seat
 from agent_core.text.printable import printable
