@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import chain
+from math import inf
 from pathlib import PurePath
 from typing import ClassVar, Final, Literal
 
@@ -13,6 +15,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from agent_core.search_filters import HERE, WHO, Asked, put
+from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.keys import FocusAtOnce
 from nanoherm_tui.strips import Painted, Part, look_of, row
@@ -24,7 +27,6 @@ _DAYS: Final = ("", "today", "7d", "30d", "span")
 _SPAN: Final = 30  # days, when one is to be typed over
 _GAP: Final = "   "
 _VALUE: Final = 20  # cells of one field's value
-_LABELLED: Final = 64  # cells from which the fields have room for their names
 
 
 def values(asked: Asked) -> dict[Name, str]:
@@ -79,7 +81,6 @@ def folder_words(folders: Sequence[str]) -> tuple[str, ...]:
 class FilterRow(Painted, FocusAtOnce, can_focus=True):
     """The fields. With the keyboard: Left and Right choose, Tab goes on; what is typed goes to the query."""
 
-    DEFAULT_CSS = "FilterRow { height: 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "shift(-1)", show=False),
         Binding("right,space", "shift(1)", show=False),
@@ -106,12 +107,13 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
         self._asked = Asked("")
         self.at = 0
         """The field that has the keyboard, when the row has it."""
-        self._ends: list[int] = []
+        self._ends: list[tuple[int, int]] = []
+        """Where each field ends: its row, and the cell behind it."""
 
     def show(self, asked: Asked) -> None:
         if (asked.typed, asked.unread) != (self._asked.typed, self._asked.unread):
             self._asked = asked
-            self.refresh()
+            self.refresh(layout=True)
 
     def step(self, by: int) -> bool:
         """Go on to the next field; False when there is none."""
@@ -122,29 +124,44 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
         return True
 
     def paint(self, width: int) -> list[Strip]:
+        """The fields with their names, in as many rows as they need; a short screen has one row, and short fields."""
         look = look_of(self)
-        words, muted = look.style("text", "surface"), look.style("muted", "surface")
-        bold = look.style("text", "surface", bold=True)
-        said = values(self._asked)
-        set_ = {"when" if key in ("since", "before") else key for key, _ in self._asked.typed}
+        words, warn = look.style("text", "surface"), look.style("warn", "surface")
         wrong: list[Part] = []
         if self._asked.unread:
-            wrong = [(cut(one_line(visible(self._asked.unread[-1])), _VALUE) + " ?", look.style("warn", "surface"))]
-        labelled = width >= _LABELLED + _cells(wrong)
-        parts: list[Part] = [("  ", words)]
+            wrong = [(cut(one_line(visible(self._asked.unread[-1])), _VALUE) + " ?", warn)]
+        fields, gap = [self._field(number, True) for number in range(len(FIELDS))], _GAP
+        whole = _cells([*chain(*fields), *wrong]) + len(gap) * len(fields)
+        room: float = width
+        if self.app.size.height < limits.SHORT and whole > width:
+            fields, gap, room = [self._field(number, False) for number in range(len(FIELDS))], "  ", inf
+        indent: Part = ("  ", words)
+        rows: list[list[Part]] = [[indent]]
         self._ends = []
-        for number, name in enumerate(FIELDS):
-            value = cut(one_line(visible(said[name] if labelled or name in set_ else t(f"search.{name}"))), _VALUE)
-            here = self.has_focus and number == self.at
-            style = look.style("seltext", "selection") if here else bold if name in set_ else muted
-            if labelled:
-                parts += [(f"{t(f'search.{name}')} ", muted), (value, style)]
-            else:
-                parts.append((value, style))
-            self._ends.append(_cells(parts))
-            if name != FIELDS[-1]:
-                parts.append((_GAP if labelled else "  ", words))
-        return [row(width, parts, words, wrong)]
+        for field in fields:
+            between: list[Part] = [(gap, words)] if len(rows[-1]) > 1 else []
+            if between and room < _cells([*rows[-1], *between, *field]):
+                rows.append([indent])
+                between = []
+            rows[-1] += [*between, *field]
+            self._ends.append((len(rows) - 1, _cells(rows[-1])))
+        if wrong and room < _cells([*rows[-1], (gap, words), *wrong]):
+            rows.append([indent, *wrong])
+            wrong = []
+        last = len(rows) - 1
+        return [row(width, parts, words, wrong if y == last else ()) for y, parts in enumerate(rows)]
+
+    def _field(self, number: int, named: bool) -> list[Part]:
+        """A field: its name and what it says, or the one of both that says more."""
+        look, name = look_of(self), FIELDS[number]
+        muted = look.style("muted", "surface")
+        is_set = name in {"when" if key in ("since", "before") else key for key, _ in self._asked.typed}
+        value = values(self._asked)[name] if named or is_set else t(f"search.{name}")
+        bold = look.style("text", "surface", bold=True)
+        here = self.has_focus and number == self.at
+        style = look.style("seltext", "selection") if here else bold if is_set else muted
+        said: Part = (cut(one_line(visible(value)), _VALUE), style)
+        return [(f"{t(f'search.{name}')} ", muted), said] if named else [said]
 
     def action_shift(self, step: int) -> None:
         self.post_message(self.Shifted(FIELDS[self.at], step))
@@ -170,8 +187,8 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        for number, end in enumerate(self._ends):
-            if event.x < end:
+        for number, (y, end) in enumerate(self._ends):
+            if event.y == y and event.x < end:
                 self.at = number
                 self.focus()
                 self.action_shift(1)

@@ -16,7 +16,7 @@ from nanoherm_tui.overlays.search_fields import folder_words, shifted
 from nanoherm_tui.overlays.search_hits import Answer, Hit, in_sessions, in_view, lines_around
 from nanoherm_tui.text import width
 from tests.fakes.model_server import Reply
-from tests.tui.overlay_app import rows
+from tests.tui.overlay_app import OverlayApp, rows
 from tests.tui.test_app import Stage
 
 LONG_RESULT = "\n".join(f"line {n}" for n in range(400)) + "\nthe needle lies deep\n" + "tail\n" * 50
@@ -186,6 +186,25 @@ async def test_fields_narrow_the_search_down_and_say_what_the_words_of_the_query
         await stage.pilot.press("escape")
         await stage.until(lambda: not isinstance(stage.app.screen, SearchScreen))
         assert stage.app.view.id == before
+
+
+@pytest.mark.parametrize(
+    ("size", "named", "shown"),
+    [((79, 24), True, 2), ((200, 60), True, 1), ((40, 30), True, 3), ((40, 10), False, 1)],
+)
+async def test_fields_keep_their_names_in_more_rows_and_lose_them_only_on_a_short_screen(size, named, shown):
+    app = OverlayApp()
+    async with app.run_test(size=size) as pilot:
+        screen = SearchScreen()
+        app.push_screen(screen)
+        await pilot.pause()
+        screen._fields.show(read("parse in:here since:30d by:model before:2026-"))
+        await pilot.pause()
+        said = [strip.text for strip in screen._fields.rows(screen._fields.size.width)]
+        assert len(said) == screen._fields.size.height == shown
+        words = " ".join(" ".join(said).split())
+        assert ("in this folder when 30 days model any by the model" in words) is named
+        assert "before:2026- ?" in words
 
 
 def fields(screen):
