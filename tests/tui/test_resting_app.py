@@ -87,7 +87,7 @@ async def test_what_was_found_and_selected_there_is_there_again_and_goes_on(tmp_
         await stage.until(lambda: stage.state == "idle" and view.usage.total_tokens and not view.turn_started)
         transcript = app.transcript
         transcript.focus()
-        assert transcript.find("graph 17 of")
+        await stage.until(lambda: transcript.find("graph 17 of"))
         transcript.action_extend("word")
         transcript.action_extend_rows(2)
         before, place = shown_marks(stage), top(stage)
