@@ -215,7 +215,7 @@ class PaletteList(GroupedList[str, Hit]):
         left += [(" " * (column - width(shown)), words), (help_text, remark)] if help_text else []
         if item.path and cells >= _WITH_HELP:
             between = "  " if help_text else " " * (column - width(shown))
-            room = cells - sum(width(part) for part, _ in left) - width(between) - 1
+            room = cells - sum(width(part) for part, _ in left) - width(between)
             left.append((between + cut_path(one_line(item.path), max(room, 0)), remark))
         return row(cells, left, words, [(item.key, remark)] if item.key else ())
 
