@@ -38,8 +38,10 @@ def one_of_each() -> list[ServerView]:
 
 
 async def _mcp(stage: Stage) -> None:
-    words = "/home/you/.nanohermes/config.yaml:14: mcp_servers.issues.tymeout is not known. Did you mean timeout?"
-    wrong = servers.problems([ConfigError("mcp_unknown_key", words)], "/home/you")
+    place, key = "/home/you/.nanohermes/config.yaml:14", "mcp_servers.issues.tymeout"
+    words = f"{place}: {key} is not known. Did you mean timeout?"
+    told = {"case": "mcp_unknown_key_near", "place": place, "key": key, "near": "timeout"}
+    wrong = servers.problems([ConfigError("mcp_unknown_key", words, **told)], "/home/you")
     screen = ServersScreen(servers.lines(one_of_each(), "/home/you"), wrong)
     stage.app.open_overlay(screen)
     await stage.pilot.pause()

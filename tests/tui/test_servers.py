@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from agent_core.errors import ConfigError
 from agent_core.extras.server_desk import ServerView
+from agent_core.mcp.config import Source, read
 from agent_core.mcp.words import ToolInfo
 from agent_core.servers import FormField, ServerRow
 from nanoherm_tui.i18n import set_language
@@ -75,6 +76,24 @@ async def test_a_key_does_what_makes_sense_for_the_server_at_hand_and_nothing_el
             ("restart", "slow"), ("switch", "slow"),
             ("switch", "日本語のサーバー"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "of_project", "told"),
+    [
+        ("colour: blue", False, "~/c.yaml:4：没有 mcp_servers.git.colour 这个键。"),
+        ("tymeout: 3", False, "~/c.yaml:4：没有 mcp_servers.git.tymeout 这个键。是不是 timeout？"),
+        ("timeout: 30000", False, "~/c.yaml:2：git 的 timeout 30000 被当作毫秒；这里的单位是秒。"),
+        ("trust: true", True, "~/c.yaml:2：trust 只能写在用户自己的配置里："),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_in_chinese_alone(text, of_project, told):
+    set_language("zh")
+    data = f"mcp_servers:\n  git:\n    command: a\n    {text}\n".encode()
+    result = read([Source("/home/me/c.yaml", data, of_project=of_project)], {}, Path("/home/me"))
+    [problem] = problems(result.problems, "/home/me")
+    assert problem.words.startswith(told)
+    assert " is " not in problem.words
 
 
 async def test_what_is_wrong_in_the_files_stands_below_the_servers_and_is_none_of_them():
