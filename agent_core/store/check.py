@@ -134,7 +134,8 @@ def examine(where: Where) -> Report:
             (sessions,) = c.execute("SELECT count(*) FROM sessions WHERE deleted_at IS NULL").fetchone()
             (messages,) = c.execute("SELECT count(*) FROM messages WHERE position IS NOT NULL").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from SQLite's own words about a spoiled name
-        if isinstance(error, sqlite3.Error) and not is_damage(error):
+        too_long = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_TOOBIG  # a row tells a length that none has
+        if isinstance(error, sqlite3.Error) and not (too_long or is_damage(error)):
             words = f"{state} cannot be looked at: {error}. Check the disk and the rights of the file."
             raise StoreError("store_failed", words, path=str(state)) from error
         damage = Problem("damaged", f"{state.name} cannot be read whole: {error}.")

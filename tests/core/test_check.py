@@ -16,7 +16,7 @@ import pytest
 from agent_core import limits
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolResult, tool, user
-from agent_core.store import pages
+from agent_core.store import check, pages
 from agent_core.store.check import Where, examine, repair
 from agent_core.store.db import Database
 from agent_core.store.notes import Draft, Waiting
@@ -253,6 +253,19 @@ def test_damage_anywhere_never_loses_more_than_it_hits_and_never_harms_the_origi
         left = [text for texts in said(where).values() for text in texts]
         # Three spoiled stretches of at most 5,000 bytes lie on at most seven pages, of some twelve messages each.
         assert len(texts & set(left)) >= len(texts) - 7 * 15, turn
+
+
+def test_a_row_that_tells_a_length_which_no_row_has_is_damage_and_no_failure_of_the_disk(home, monkeypatch):
+    fill(home, messages=4)
+    reading = check._reading
+
+    def strict(file):
+        c = reading(file)
+        c.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 40)  # as SQLite says it of a spoiled row
+        return c
+
+    monkeypatch.setattr(check, "_reading", strict)
+    assert "damaged" in codes(examine(home))
 
 
 def test_what_a_killed_repair_left_is_cleared_by_the_next(home):
