@@ -81,7 +81,7 @@ class RollbackPlan:
 REASONS: Final[Mapping[str, str]] = {
     "changed_since": "changed since",
     "between": "changed by somebody else between these turns",
-    "too_large": "not kept: the file is too large",
+    "too_large": "not kept: the file is too big",
     "too_much": "not kept: there was too much to keep",
     "too_wide": "not looked at: the folder is a home folder or the whole machine",
     "too_many": "not looked at: the folder has too many files",

@@ -61,7 +61,7 @@ class ApprovalFace(Widget):
         self._bar = DraftBar()
         self._bar.role, self._bar.lit = "warn", True
         self._head, self._text, self._keys = ApprovalHead(), ApprovalText(), ApprovalKeys()
-        self._field = ApprovalField(self.field_key)
+        self._field = ApprovalField(self.field_key, self._text.make_room)
         self.display = False
 
     def compose(self) -> ComposeResult:

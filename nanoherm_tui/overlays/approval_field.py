@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class ApprovalField(DraftArea):
-    """`took` is called with each key first; True: it was no text."""
+    """`took` is called with each key first; True: it was no text. `grown` is told of how many rows it has."""
 
-    def __init__(self, took: Callable[[events.Key], bool]) -> None:
+    def __init__(self, took: Callable[[events.Key], bool], grown: Callable[[int], None]) -> None:
         super().__init__(id="approval-field")
-        self._took = took
+        self._took, self._grown = took, grown
 
     async def _on_key(self, event: events.Key) -> None:
         if self._took(event):
@@ -45,6 +45,7 @@ class ApprovalField(DraftArea):
 
     def close(self) -> None:
         self.load_text("")
+        self.fit()
         self.display = False
 
     def fit(self) -> None:
@@ -53,6 +54,7 @@ class ApprovalField(DraftArea):
         height = self.styles.height
         if height is None or height.value != rows:
             self.styles.height = rows
+            self._grown(rows)
 
     def answer(self, question: Question, marked: int) -> str:
         """The choice whose number was typed, else the words, else the choice that is marked (-1: none)."""

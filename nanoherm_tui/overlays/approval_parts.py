@@ -50,6 +50,8 @@ class ApprovalText(Painted, can_focus=False):
         self._top = 0
         self.marked = -1
         """The choice that Enter would send, counted from 0; -1 is none."""
+        self.field_rows = 1
+        """Of the field below, which takes what it has beyond one from this: the draft keeps its place."""
 
     def show(self, question: Question | None, pattern: str = "", refused: frozenset[str] = frozenset()) -> None:
         """`pattern`: what "always" would write, to be shown before everything else. `refused`: hunks left out."""
@@ -71,7 +73,12 @@ class ApprovalText(Painted, can_focus=False):
 
     def _room(self) -> int:
         height = self.app.size.height
-        return max(2, height // limits.APPROVAL_SHARE - (3 if height < limits.SHORT else 6))
+        return max(1, height // limits.APPROVAL_SHARE - (3 if height < limits.SHORT else 6) - (self.field_rows - 1))
+
+    def make_room(self, rows: int) -> None:
+        """The field below has so many rows now."""
+        self.field_rows = rows
+        self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return min(self._room(), len(self._all(width)))

@@ -67,7 +67,8 @@ class ListScreen(Overlay[Result]):
         self._foot.refresh(layout=True)
 
     def refresh_look(self) -> None:
-        self._show()
+        if self.is_mounted:  # else it is all drawn anew in any case
+            self._show()
         super().refresh_look()
 
     def action_move(self, step: int) -> None:

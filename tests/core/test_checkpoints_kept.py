@@ -21,10 +21,10 @@ def desk(tmp_path):
 
 NOT_KEPT = {
     "a pipe": ("mkfifo p", "p", "not a regular file"),
-    "a large file": ("echo x >> big", "big", "not kept: the file is too large"),
-    "a file that is made large": ("head -c 3000 /dev/zero > a.txt", "a.txt", "not kept: the file is too large"),
+    "a large file": ("echo x >> big", "big", "not kept: the file is too big"),
+    "a file that is made large": ("head -c 3000 /dev/zero > a.txt", "a.txt", "not kept: the file is too big"),
     "a file of keys": ("echo KEY=1 >> .env", ".env", "not kept: it may hold keys"),
-    "a large file that goes": ("rm big", "big", "not kept: the file is too large"),
+    "a large file that goes": ("rm big", "big", "not kept: the file is too big"),
 }
 
 

@@ -284,3 +284,26 @@ def test_a_question_says_what_the_command_runs_in(sandbox, title, row, warns):
     [found] = [r for r in question_rows(question, 80) if r.label == "sandbox"]
     assert found.words == row
     assert (found.kind == "warn") is warns
+
+
+@pytest.mark.parametrize("lines", [1, 3, 6, 12])
+async def test_a_long_answer_takes_its_rows_from_the_question_and_the_draft_keeps_its_place(lines):
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.set_pending(("look at x",), ("then y",))
+        app.ask(command_question("\n".join(f"echo {n}" for n in range(20))))
+        await pilot.pause(0.6)
+        app.panel.focus()
+        await pilot.pause(0.6)
+        await pilot.press("n")
+        await pilot.pause()
+        app.panel._field.text = "\n".join(f"line {n}" for n in range(lines))
+        await pilot.pause()
+        await pilot.pause()
+        assert app.panel._field.size.height == min(lines, 6)
+        assert app.panel._text.size.height == 7 - min(lines, 6)
+        # The title and the status have two rows each.
+        assert sum(part.outer_size.height + part.styles.margin.height for part in (app.panel, app.composer)) <= 20
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.panel._text.size.height == 6, "it has its room again"

@@ -28,7 +28,7 @@ TURNS = (
         1.0,
         (
             ChangedFile("a.txt", "create", "tool"),
-            ChangedFile("gone.bin", "delete", "command", "not_kept", "not kept: the file is too large"),
+            ChangedFile("gone.bin", "delete", "command", "not_kept", "not kept: the file is too big"),
         ),
     ),
 )
@@ -159,7 +159,7 @@ async def test_a_turn_folds_and_one_file_of_it_is_taken_back_by_the_second_press
         assert asked(app) == [
             Ask("undo_file", "u1", "a.txt"),
             Ask("change", "u1", "a.txt"),
-            Ask("told", "not kept: the file is too large"),
+            Ask("told", "not kept: the file is too big"),
         ]
         await pilot.press("r", "k", "k", "u")
         assert asked(app)[3:] == [Ask("redo"), Ask("undo_turn", "u1")]
@@ -168,8 +168,8 @@ async def test_a_turn_folds_and_one_file_of_it_is_taken_back_by_the_second_press
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (80, [("created a.txt", ""), ("deleted gone.bin", "not kept: the file is too large")]),
-        (40, [("created a.txt", ""), ("deleted gone.bin", ""), ("not kept: the file is too", ""), ("large", "")]),
+        (80, [("created a.txt", ""), ("deleted gone.bin", "not kept: the file is too big")]),
+        (40, [("created a.txt", ""), ("deleted gone.bin", ""), ("not kept: the file is too", ""), ("big", "")]),
     ],
 )
 def test_why_a_file_cannot_be_taken_back_is_told_whole_beside_it_or_below(cells, expected):

@@ -117,7 +117,7 @@ async def test_turns_are_listed_newest_first_and_enter_asks_what_would_happen():
         assert "rolled back" in lines[3]
         await over.press("down")
         assert "created docs/a.md" in over.text
-        assert "changed build/out.bin (not kept: the file is too large)" in " ".join(over.rows)
+        assert "changed build/out.bin (not kept: the file is too big)" in " ".join(over.rows)
         await over.press("enter")
         assert over.asked == ["u2"]
         assert over.app.results == []
@@ -138,7 +138,7 @@ async def test_the_plan_says_for_each_file_what_happens_and_why_one_is_left():
         assert any(row.startswith("leave") and "not kept" in row for row in found)
         assert any("by a command" in row for row in found)
         await over.press("end")
-        assert "It stays as it is: not kept: the file is too large" in over.text
+        assert "It stays as it is: not kept: the file is too big" in over.text
         assert "Space" not in over.text, "what is left as it is cannot be left out"
 
 
@@ -262,7 +262,7 @@ def test_a_rollback_is_told_with_its_paths_and_what_was_left_and_why():
     assert "\x1b" not in done
     assert stayed.splitlines()[1:] == [
         "  b: c.txt: changed since",
-        "  big.bin: not kept: the file is too large",
+        "  big.bin: not kept: the file is too big",
         "  odd",
     ]
     set_language("zh")
