@@ -102,7 +102,7 @@ def goes_on(home, workspace, text="What now?"):
     return server.requests[0]["messages"][1:]
 
 
-def until(condition, seconds=15.0):
+def until(condition, seconds=40.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come about"

@@ -78,7 +78,7 @@ class Stage:
         if self._server:
             self._server.__exit__(*exc)
 
-    async def until(self, condition, seconds=30.0):
+    async def until(self, condition, seconds=60.0):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it never came"
