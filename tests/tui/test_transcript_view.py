@@ -738,3 +738,16 @@ async def test_a_stored_session_opens_after_the_last_message_that_was_seen():
             await pilot.pause()
             assert pilot.app.view.at_end
             assert not new_mark(pilot.app.view)
+
+
+@pytest.mark.parametrize("theme", ["nanoherm-dark", "high-contrast", "ansi"])
+async def test_the_caret_behind_what_is_selected_is_told_from_it(theme):
+    async with Stage(look(theme)).run_test(size=(80, 24)) as pilot:
+        view = await staged(pilot, [Message("user", "one two three")])
+        await pilot.press("v", "w")
+        cells = [(c, s.style) for s in view.render_lines(Region(0, 0, view._width, 1))[0] for c in s.text]
+        selected, caret, beyond = cells[4][1], cells[8][1], cells[9][1]
+        assert "".join(c for c, _ in cells[4:11]) == "one two"
+        seen = [(s.color, s.bgcolor, bool(s.reverse), bool(s.underline)) for s in (selected, caret, beyond)]
+        assert len(set(seen)) == 3
+        assert bool(caret.underline) == (theme != "nanoherm-dark")

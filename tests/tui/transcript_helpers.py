@@ -25,9 +25,9 @@ LOOK = look()
 class Stage(App[None]):
     """The widget, its app's look, and the messages it posts."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look = LOOK) -> None:
         super().__init__()
-        self.look = LOOK
+        self.look = look
         self.view = TranscriptView()
         self.posted: list[tuple[str, str]] = []
 
