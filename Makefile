@@ -20,11 +20,11 @@ unexport PYTHONDONTWRITEBYTECODE
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
 
-# Many tests wait much of their time, so there is one process more than there are cores (tests/side_by_side.py);
-# tests/conftest.py puts the files that take longest first.
+# A file's tests stay together: some share a program that they have started. Many wait much of their time, so there is
+# one process more than there are cores; tests/conftest.py puts the files that take longest first.
 PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --processes $(PROCESSES) $(ARGS)
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long $(ARGS)

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import prepared_store, side_by_side
-from tests.side_by_side import pytest_runtestloop  # noqa: F401  # a hook
+from tests import prepared_store
 
 # Ignored in what a shell starts in the background, and then in all that the tests start.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
@@ -53,7 +52,6 @@ def dictionary(tmp_path_factory):
 
 
 def pytest_addoption(parser):
-    side_by_side.add_option(parser)
     parser.addoption(
         "--mcp-servers",
         default="~/.cache/mcp-bench",
