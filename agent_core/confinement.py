@@ -22,8 +22,7 @@ from typing import Final
 
 from agent_core import limits
 from agent_core.errors import SandboxError
-from agent_core.fixed_places import git_places, kept_places, secret_places
-from agent_core.linked_worktree import Link, link_of
+from agent_core.git.linked_worktree import Link, link_of
 from agent_core.names import TASKS_DIR
 from agent_core.records import dataclass
 from agent_core.safety.hidden import IsHidden
@@ -31,7 +30,8 @@ from agent_core.sandbox import cgroup
 from agent_core.sandbox.mounts import outermost
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.sandbox.probe import Layers, layers
-from agent_core.secret_files import SecretFiles
+from agent_core.workspace.fixed_places import git_places, kept_places, secret_places
+from agent_core.workspace.secret_files import SecretFiles
 
 log = logging.getLogger(__name__)
 

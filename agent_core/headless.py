@@ -16,12 +16,12 @@ from dataclasses import replace
 from typing import Any, Literal, TextIO
 
 from agent_core import events, limits, names
+from agent_core.desk.host import Host
 from agent_core.errors import GIVEN_BACK, RETRYABLE
 from agent_core.events import Envelope, TurnFinished
-from agent_core.host import Host
 from agent_core.intents import Interrupt, Submit
 from agent_core.messages import ImagePart, Usage, usage_to_json
-from agent_core.session import LiveSession
+from agent_core.session.live import LiveSession
 from agent_core.text.ansi import clean
 
 OutputFormat = Literal["text", "json", "stream-json"]

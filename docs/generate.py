@@ -12,10 +12,11 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from agent_core import events, fixed_places
+from agent_core import events
 from agent_core.config import schema, tighten
 from agent_core.names import MODES_READ_ONLY
 from agent_core.safety import policy, protected, shell_trust
+from agent_core.workspace import fixed_places
 from nanoherm_tui import i18n
 from nanoherm_tui.actions import ACTIONS, CONTEXTS
 from nanoherm_tui.keymap import show

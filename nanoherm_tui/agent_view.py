@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agent_core.mailbox import Mailbox
+from agent_core.session.mailbox import Mailbox
 from nanoherm_tui.calls import Calls
 from nanoherm_tui.transcript.model import TranscriptModel
 

@@ -15,15 +15,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.timer import Timer
 
-from nanoherm_tui import (
-    commands,
-    i18n,
-    limits,
-    safe_diffs,
-    symbols,
-    terminal,
-    welcome,
-)
+from nanoherm_tui import commands, i18n, limits, symbols, welcome
 from nanoherm_tui.actions import ACTIONS, Action
 from nanoherm_tui.arranging import Arranging
 from nanoherm_tui.collecting import Collecting
@@ -50,19 +42,20 @@ from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.remarks import Remarks
-from nanoherm_tui.terminal_notes import has_title
+from nanoherm_tui.terminal import signals as terminal
+from nanoherm_tui.terminal.notes import has_title
 from nanoherm_tui.text import clean
-from nanoherm_tui.theme_choice import ThemeChoice
-from nanoherm_tui.themes import Look, to_textual
-from nanoherm_tui.theming import Theming
+from nanoherm_tui.theming import safe_diffs
+from nanoherm_tui.theming.choice import ThemeChoice
+from nanoherm_tui.theming.drawing import Theming
+from nanoherm_tui.theming.themes import Look, to_textual
 from nanoherm_tui.ticking import Ticking
 
 if TYPE_CHECKING:
+    from agent_core.desk.host import Host
+    from agent_core.desk.model_choice import ModelState
     from agent_core.errors import AgentError
-    from agent_core.host import Host
-    from agent_core.model_choice import ModelState
-    from agent_core.services import Containment
-    from nanoherm_tui.clipboard import Copied
+    from agent_core.session.services import Containment
     from nanoherm_tui.compat.told import GroundTold
     from nanoherm_tui.conversations import Conversations
     from nanoherm_tui.interrupt import Step
@@ -71,6 +64,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.overlays.slash import Values
     from nanoherm_tui.panes.tour import TourCard
     from nanoherm_tui.session_view import SessionView
+    from nanoherm_tui.terminal.clipboard import Copied
 
 R = TypeVar("R")
 
@@ -265,7 +259,7 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
         if not text:
             self.hint(missing or t("app.nothing_to_copy"))
             return
-        from nanoherm_tui import clipboard
+        from nanoherm_tui.terminal import clipboard
 
         self.screen.clear_selection()
         folder = self._start.places.cache_dir

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agent_core import events, names
 from agent_core.records import dataclass
-from nanoherm_tui import limits, terminal_notes
+from nanoherm_tui import limits
 from nanoherm_tui.compat.whole_app import write_terminal
 from nanoherm_tui.i18n import t
 from nanoherm_tui.symbols import STILL, is_ascii, sym
+from nanoherm_tui.terminal import notes as terminal_notes
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -196,8 +197,8 @@ class Attention:
             return
 
         def through_tmux() -> str:
-            from nanoherm_tui.clipboard import wrapped
-            from nanoherm_tui.tmux import ask_tmux
+            from nanoherm_tui.terminal.clipboard import wrapped
+            from nanoherm_tui.terminal.tmux import ask_tmux
 
             how = terminal_notes.way(choice, env, ask_tmux(shutil.which, env))
             sequence = terminal_notes.note(how, words)

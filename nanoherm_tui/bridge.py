@@ -15,7 +15,7 @@ from nanoherm_tui import limits
 
 if TYPE_CHECKING:
     from agent_core.events import Envelope
-    from agent_core.mailbox import Mailbox
+    from agent_core.session.mailbox import Mailbox
 
 Deliver = Callable[["Sequence[Envelope]"], None]
 Crashed = Callable[[Exception], None]

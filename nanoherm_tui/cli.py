@@ -19,7 +19,7 @@ from nanoherm_tui import leaving, subcommands
 if TYPE_CHECKING:
     from agent_core.config.load import ProjectFiles
     from agent_core.config.paths import Places
-    from agent_core.house import Launch
+    from agent_core.desk.house import Launch
     from agent_core.messages import ImagePart
 
 DESCRIPTION = "A full-screen terminal coding agent for any OpenAI-compatible model server."
@@ -218,7 +218,7 @@ class Run:
     servers: Path | None
 
     def launch(self, args: argparse.Namespace, *, unattended: bool = False) -> Launch:
-        from agent_core.house import Launch
+        from agent_core.desk.house import Launch
 
         return Launch(
             self.cwd, os.environ, self.overrides, unattended, self.mode, self.yolo, args.demo,
@@ -230,8 +230,8 @@ class Run:
 def _headless(args: argparse.Namespace, run: Run) -> int:
     from agent_core import headless
     from agent_core.config.load import UNUSABLE
+    from agent_core.desk.host import Host
     from agent_core.errors import AgentError, ConfigError
-    from agent_core.host import Host
     from agent_core.intents import SetMode
 
     prompt = args.prompt or ""
@@ -268,7 +268,7 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
         if session.workspace != host.places.workspace and (line := host.trusting.look(session.workspace).line):
             _say(line, 0)
         if prompt.startswith("/"):
-            from nanoherm_tui.headless_prompt import refusal
+            from nanoherm_tui.words.headless_prompt import refusal
 
             if words := refusal(prompt, host, session):
                 return _say(words, names.EXIT_USAGE)
@@ -284,8 +284,8 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
 
 
 def _plain(args: argparse.Namespace, run: Run) -> int:
+    from agent_core.desk.host import Host
     from agent_core.errors import AgentError, ConfigError
-    from agent_core.host import Host
     from nanoherm_tui import i18n
     from nanoherm_tui.plain.face import run as run_face
     from nanoherm_tui.plain.greeting import Begin
@@ -330,8 +330,8 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
         return _say(error.text, names.EXIT_CONFIG)
 
     def open_host() -> Any:
+        from agent_core.desk.host import Host
         from agent_core.errors import AgentError
-        from agent_core.host import Host
 
         host = Host(run.launch(args))
         try:
@@ -462,8 +462,9 @@ def _file(flag: str, given: str | None) -> Path | None:
 
 def _check_images(given: Sequence[str]) -> None:
     """Look at the images of -i before anything is started. Raises ValueError."""
-    from agent_core import images, kept_images
     from agent_core.errors import AgentError
+    from agent_core.images import kept as kept_images
+    from agent_core.images import reader as images
 
     try:
         kept_images.at_most(given)
@@ -475,7 +476,7 @@ def _check_images(given: Sequence[str]) -> None:
 
 def _picture(given: str) -> ImagePart:
     """The image of -i as a model is given it. Raises AgentError."""
-    from agent_core import images
+    from agent_core.images import reader as images
 
     return images.fit(images.read(os.path.expanduser(given)), given).part
 

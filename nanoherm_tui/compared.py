@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_core.errors import StoreError
 
 if TYPE_CHECKING:
-    from agent_core.host import Host
+    from agent_core.desk.host import Host
 
 Both = tuple[str, str]
 """Ids of the two."""

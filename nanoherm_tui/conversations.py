@@ -22,16 +22,16 @@ from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.list_tab import LISTS
 from nanoherm_tui.resting import Resting
-from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
+from nanoherm_tui.words.sandbox import why_none
 
 if TYPE_CHECKING:
     import asyncio
 
     from agent_core.events import Envelope
     from agent_core.messages import Comment, Message
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
     from agent_core.store.rows import SessionRow
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.panes.comments import Comments

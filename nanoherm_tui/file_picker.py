@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nanoherm_tui import limits
 
 if TYPE_CHECKING:
-    from agent_core.file_index import Answer, FileIndex
+    from agent_core.workspace.index import Answer, FileIndex
 
 T = TypeVar("T")
 

@@ -19,9 +19,9 @@ from nanoherm_tui.i18n import t
 if TYPE_CHECKING:
     from agent_core.config.load import Config
     from agent_core.config.paths import Places
-    from agent_core.host import Host
-    from agent_core.model_choice import ModelState
-    from agent_core.session import LiveSession
+    from agent_core.desk.host import Host
+    from agent_core.desk.model_choice import ModelState
+    from agent_core.session.live import LiveSession
     from nanoherm_tui.app import NanohermApp
 
 log = logging.getLogger(__name__)
@@ -178,7 +178,8 @@ class Opening:
 
 def _warm_up() -> None:
     """Load what the first turn, code block, diff or @ needs, so that it does not hold up its frame."""
-    for room in ("agent_core.agent", "agent_core.tools.builtin", "agent_core.text.title", "agent_core.file_index"):
+    rooms = "agent_core.mind.agent", "agent_core.tools.builtin", "agent_core.text.title", "agent_core.workspace.index"
+    for room in rooms:
         importlib.import_module(room)
     importlib.import_module("pygments.lexers")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_core.names import Mode
     from agent_core.ports.asking import Question
     from agent_core.ports.means import TodoItem
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
 
 Part = Literal[
     "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context",
@@ -146,7 +146,7 @@ class SessionView:
 
     def look_at_branch(self) -> None:
         """Read the branch that is checked out in the session's folder. Reads files: not on the screen's thread."""
-        from agent_core.prompt import git_branch
+        from agent_core.mind.prompt import git_branch
 
         self.branch = git_branch(self.session.workspace)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.terminal.colours import AUTO
 
 if TYPE_CHECKING:
     from agent_core.config.paths import Places
@@ -21,7 +21,7 @@ def choices(key: Key, themes: Iterable[str]) -> tuple[str, ...]:
     if key.name == THEME:
         return (AUTO, *themes)
     if key.name == ENGINE:
-        from agent_core.web_search import ENGINES
+        from agent_core.web.engines import ENGINES
 
         return ("", *(engine.name for engine in ENGINES))
     return key.choices
@@ -29,7 +29,7 @@ def choices(key: Key, themes: Iterable[str]) -> tuple[str, ...]:
 
 def allowed(key: Key, places: Places) -> str:
     """What it accepts, in English. Reads the themes' files."""
-    from nanoherm_tui.theme_files import load_themes
+    from nanoherm_tui.theming.files import load_themes
 
     return replace(key, choices=choices(key, load_themes(places.themes_dir)[0] if key.name == THEME else ())).allowed
 
@@ -39,13 +39,13 @@ def problem(key: Key, value: object, places: Places) -> str:
     there: tuple[str, ...] = ()
     broken: list[str] = []
     if key.name == THEME and value not in (None, AUTO):
-        from nanoherm_tui.theme_files import load_themes
+        from nanoherm_tui.theming.files import load_themes
 
         themes, errors = load_themes(places.themes_dir)
         if value not in themes:
             there, broken = choices(key, themes), [error.text for error in errors]
     elif key.name == ENGINE and value:
-        from agent_core.web_search import named
+        from agent_core.web.engines import named
 
         there = () if named(str(value)) else choices(key, ())
     return " ".join([f"{key.name} must be {replace(key, choices=there).allowed}.", *broken]) if there else ""

@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from nanoherm_tui import text
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.themes import Look
+from nanoherm_tui.theming.themes import Look
 
 Part = tuple[str, Style]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui.panes.sessions import ItemState, SessionItem
 from nanoherm_tui.panes.status import StatusInfo
-from nanoherm_tui.sandbox_words import sandbox_words
 from nanoherm_tui.session_view import count_beside
+from nanoherm_tui.words.sandbox import sandbox_words
 
 if TYPE_CHECKING:
-    from agent_core.services import Containment
+    from agent_core.session.services import Containment
     from agent_core.store.rows import SessionRow
     from nanoherm_tui.session_view import SessionView
 

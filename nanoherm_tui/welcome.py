@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.panes.welcome import Greeting
-from nanoherm_tui.sandbox_words import why_none
+from nanoherm_tui.words.sandbox import why_none
 
 if TYPE_CHECKING:
-    from agent_core.model_choice import ModelState
-    from agent_core.services import Containment
+    from agent_core.desk.model_choice import ModelState
+    from agent_core.session.services import Containment
     from nanoherm_tui.keymap import Keymap
 
 

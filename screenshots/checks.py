@@ -11,9 +11,10 @@ from typing import Final
 
 from rich.cells import cell_len, split_graphemes
 
-from nanoherm_tui import i18n, plots, symbols, text
+from nanoherm_tui import i18n, symbols, text
 from nanoherm_tui.i18n import LANGUAGES
 from nanoherm_tui.panes.image import GLYPHS
+from nanoherm_tui.words import plots
 from screenshots import content
 from screenshots.frame import Frame, Pane
 

@@ -17,11 +17,11 @@ START: Final = 1_774_780_980.0
 """Sunday, 29 March 2026, 10:43 UTC."""
 
 _SHOWN_DURATIONS: Final = (
-    "agent_core.agent",
+    "agent_core.mind.agent",
     "agent_core.shell",
     "agent_core.tools.call",
     "agent_core.tools.stopwatch",
-    "agent_core.turn",
+    "agent_core.mind.turn",
     "nanoherm_tui.session_view",
     "nanoherm_tui.summary",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from agent_core.host import Host
+from agent_core.desk.host import Host
 from agent_core.knowledge import Memory, MemoryKind
 from agent_core.memory import staging
 from nanoherm_tui.i18n import Language

@@ -15,10 +15,10 @@ from typing import Any, Final, Self
 from unittest.mock import patch
 
 from agent_core import intents
-from agent_core.host import Host
-from agent_core.house import Launch
-from agent_core.services import Containment
-from agent_core.walls_desk import WallsDesk
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
+from agent_core.desk.walls import WallsDesk
+from agent_core.session.services import Containment
 from nanoherm_tui import i18n, limits, symbols
 from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.history import History

@@ -46,7 +46,7 @@ echo "-- what the import of the core loads"
 "$bin/python" "$here/architecture/import_hygiene.py"
 
 "$bin/python" - <<'PY'
-from nanoherm_tui.theme_files import find_themes_dir
+from nanoherm_tui.theming.files import find_themes_dir
 names = {p.stem for p in find_themes_dir().glob("*.yaml")}
 assert {"nanoherm-dark", "nanoherm-light"} <= names, names
 PY

@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from agent_core import options, trust
+from agent_core import trust
 from agent_core.config.load import Config, load
 from agent_core.config.paths import Places
+from agent_core.desk import options
 from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
 from agent_core.llm import providers

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits, options
+from agent_core import limits
 from agent_core.config.load import UNUSABLE, ConfigWarning
+from agent_core.desk import options
 from agent_core.doctor.check import Case, Check, State
 from agent_core.errors import ConfigError
 from agent_core.llm import discover, providers

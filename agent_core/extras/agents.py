@@ -11,12 +11,12 @@ from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
 from agent_core.errors import AgentError, ToolFailure
 from agent_core.events import Notice
-from agent_core.mailbox import Mailbox
 from agent_core.messages import Message
 from agent_core.ports.extras import EndedTurn, Guidance
 from agent_core.ports.tools import Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
-from agent_core.services import Seat, SessionServices
+from agent_core.session.mailbox import Mailbox
+from agent_core.session.services import Seat, SessionServices
 from agent_core.subagents.beside import Beside
 from agent_core.subagents.crew import Crew
 from agent_core.subagents.definitions import ANYTHING, Definition, Found, chosen, shipped

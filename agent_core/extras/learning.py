@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent_core import distil, limits
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted, MemoryFailure
 from agent_core.events import Event
 from agent_core.knowledge import Memory
-from agent_core.meter import Meter
+from agent_core.mind import distil
+from agent_core.mind.meter import Meter
 from agent_core.ports.extras import EndedTurn
 from agent_core.ports.model import Line
 from agent_core.tools.remember import Keeping

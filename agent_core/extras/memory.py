@@ -12,12 +12,12 @@ from agent_core.errors import MemoryFailure
 from agent_core.extras.learning import Learner, Learns
 from agent_core.knowledge import Memory
 from agent_core.memory import Memories
-from agent_core.meter import Meter
+from agent_core.mind.meter import Meter
 from agent_core.ports.extras import Guidance
 from agent_core.ports.model import Line
 from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.tools import remember
 from agent_core.tools.remember import Keeping
 

@@ -16,11 +16,11 @@ from agent_core.knowledge import Memory, Pending
 from agent_core.memory import markdown, staging
 from agent_core.memory.markdown import FILES, Change, Operation, Pages, Room, Target
 from agent_core.memory.pending import PendingWrites
-from agent_core.meter import Meter
+from agent_core.mind.meter import Meter
 from agent_core.ports.extras import Guidance
 from agent_core.ports.model import Line
 from agent_core.ports.tools import Tool
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.text.printable import printable
 from agent_core.tools import memory_pages
 from agent_core.tools.memory_pages import PageKeeping, Tries

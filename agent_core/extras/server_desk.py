@@ -27,7 +27,7 @@ from agent_core.servers import ServerRow
 if TYPE_CHECKING:
     from agent_core.extras.servers import ServersExtra
     from agent_core.mcp.oauth import Browser, OAuth
-    from agent_core.services import Seat
+    from agent_core.session.services import Seat
     from agent_core.trust import Standing
 
 CACHE_FOLDER: Final = "mcp"

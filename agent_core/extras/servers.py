@@ -20,7 +20,7 @@ from agent_core.ports.asking import Question, Reply
 from agent_core.ports.extras import EndedTurn, Guidance
 from agent_core.ports.tools import Tool
 from agent_core.servers import ServerRow
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.text.ansi import clean
 from agent_core.text.printable import printable
 from agent_core.tools.mcp import Offered, helpers, search_pair, server_tool

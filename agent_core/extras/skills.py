@@ -12,7 +12,7 @@ from agent_core.memory.pending import PendingWrites
 from agent_core.ports.extras import EndedTurn, Guidance
 from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.skills import reading
 from agent_core.skills.discover import Found
 from agent_core.skills.index import changes, index

@@ -1,7 +1,7 @@
 """The door to whoever a server says gives out its tokens: the addresses come from the server, and are judged first.
 
 Only https is spoken, but between programs of one machine; a server of the public internet cannot lead to an address of
-the user's own network. The connection goes to an address that was judged (agent_core/web_door.py). A proxy of the
+the user's own network. The connection goes to an address that was judged (agent_core/web/door.py). A proxy of the
 environment is used as for the server itself, and then looks the names up. Source: R22, R37.
 """
 
@@ -23,7 +23,7 @@ from agent_core.safety import addresses, urls
 from agent_core.safety.addresses import Address
 from agent_core.safety.urls import Target
 from agent_core.text.printable import printable
-from agent_core.web_door import Ask, Door, fetch, judge
+from agent_core.web.door import Ask, Door, fetch, judge
 
 FindProxy = Callable[[Target], str]
 """The proxy that stands between us and a target; empty: none."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
-from agent_core.keyless import Keyless
 from agent_core.ports.commands import ExecResult
 from agent_core.process.families import Family, Leftover, start_family
+from agent_core.process.keyless import Keyless
 from agent_core.process.output import Drain, HeadTail, Wake
 from agent_core.process.proc import POLL
 from agent_core.records import dataclass

@@ -185,7 +185,7 @@ def _kill_round(mark: bytes) -> bool:
 class Leftover:
     """What has outlived its command and is to go on: its processes, and the pipes that they hold.
 
-    Whoever takes it has it watched (job_relay.py), reads the pipes, and calls `close` when all of it has ended.
+    Whoever takes it has it watched (jobs/relay.py), reads the pipes, and calls `close` when all of it has ended.
     """
 
     def __init__(self, family: Family, pids: tuple[int, ...], pipes: tuple[int, int]) -> None:

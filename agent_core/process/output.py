@@ -13,7 +13,7 @@ from typing import IO, Final, Literal
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
-from agent_core.keyless import Keyless
+from agent_core.process.keyless import Keyless
 from agent_core.process.proc import POLL
 
 _CHUNK: Final = 64 * limits.KB

@@ -18,7 +18,7 @@ from agent_core.delegation import AgentRow
 from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure
 from agent_core.messages import Message, new_id
 from agent_core.names import DELEGATE_TASK
-from agent_core.services import Seat, SessionServices
+from agent_core.session.services import Seat, SessionServices
 from agent_core.spill import FOLDER, Results
 from agent_core.store.delegations import Asked, Left
 from agent_core.subagents.crew import Crew

@@ -15,8 +15,8 @@ from typing import Any
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
-from agent_core.mailbox import Mailbox
 from agent_core.records import dataclass
+from agent_core.session.mailbox import Mailbox
 from agent_core.text.ansi import clean
 
 Rows = tuple[AgentRow, ...]

@@ -10,8 +10,9 @@ from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow, AgentState
 from agent_core.errors import AgentError, Interrupted, StoreError
+from agent_core.mind.turn import TurnTools
 from agent_core.ports.tools import ToolContext
-from agent_core.services import Seat, SessionServices
+from agent_core.session.services import Seat, SessionServices
 from agent_core.store.children import Birth
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.gate import Gate
@@ -19,7 +20,6 @@ from agent_core.subagents.order import CrewOptions, Done, Order
 from agent_core.subagents.run import Run
 from agent_core.subagents.words import stopped_words
 from agent_core.text.ansi import clean
-from agent_core.turn import TurnTools
 
 log = logging.getLogger(__name__)
 

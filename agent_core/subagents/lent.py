@@ -18,7 +18,7 @@ from agent_core.ports.means import TodoItem
 from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.safety.policy import Situation
-from agent_core.services import SessionServices
+from agent_core.session.services import SessionServices
 from agent_core.spill import FOLDER, Results
 from agent_core.store.audit import for_the_record, is_worth_a_row
 from agent_core.subagents.definitions import Definition

@@ -11,21 +11,24 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from agent_core import events, limits, prompt, turn_lease, view
-from agent_core.agent import TurnEnd, run_turn
+from agent_core import events, limits
 from agent_core.cancel import CancelScope
-from agent_core.compactor import Compactor, Means
-from agent_core.conversation import Conversation
 from agent_core.delegation import AgentRow, AgentState
 from agent_core.errors import StoreError
 from agent_core.messages import Message, new_id, user
-from agent_core.meter import Meter
+from agent_core.mind import prompt, turn_lease, view
+from agent_core.mind.agent import TurnEnd, run_turn
+from agent_core.mind.conversation import Conversation
+from agent_core.mind.meter import Meter
+from agent_core.mind.turn import TurnTools
+from agent_core.mind.turn_lease import TurnLease
 from agent_core.names import BLIND, Mode
-from agent_core.outbox import Outbox
 from agent_core.ports.asking import Question
 from agent_core.ports.extras import Guidance
 from agent_core.ports.model import LlmReply
-from agent_core.services import Connection, Seat, SessionServices
+from agent_core.session.compactor import Compactor, Means
+from agent_core.session.outbox import Outbox
+from agent_core.session.services import Connection, Seat, SessionServices
 from agent_core.store.lease import lost
 from agent_core.subagents import answers
 from agent_core.subagents.board import Board, preview
@@ -35,8 +38,6 @@ from agent_core.subagents.order import CrewOptions, Done, Order, first_message
 from agent_core.subagents.quiet import Quiet
 from agent_core.subagents.words import late_words, stopped_words
 from agent_core.text.ansi import clean
-from agent_core.turn import TurnTools
-from agent_core.turn_lease import TurnLease
 
 log = logging.getLogger(__name__)
 

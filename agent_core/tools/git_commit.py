@@ -16,8 +16,8 @@ from typing import Final
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
-from agent_core.git import Repository
-from agent_core.git_changes import Changes, changes
+from agent_core.git.changes import Changes, changes
+from agent_core.git.reader import Repository
 from agent_core.names import GIT_COMMIT
 from agent_core.ports.actions import CommandAction, Effect
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput

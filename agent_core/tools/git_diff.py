@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
-from agent_core.git import NOT_SHOWN_TO_PROGRAMS, Repository
+from agent_core.git.reader import NOT_SHOWN_TO_PROGRAMS, Repository
 from agent_core.names import GIT_DIFF
 from agent_core.ports.actions import Effect, ReadAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput

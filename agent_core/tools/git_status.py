@@ -11,8 +11,8 @@ from typing import Any
 
 from agent_core import limits
 from agent_core.errors import SandboxError, ToolFailure
-from agent_core.git import Repository, repository
-from agent_core.git_changes import Change, Changes, changes
+from agent_core.git.changes import Change, Changes, changes
+from agent_core.git.reader import Repository, repository
 from agent_core.names import GIT_STATUS
 from agent_core.ports.actions import Effect, ReadAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput

@@ -11,7 +11,7 @@ from agent_core.names import GLOB
 from agent_core.ports.actions import ReadAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.text import globs
-from agent_core.workspace import Walk
+from agent_core.workspace.walk import Walk
 
 from . import base
 from .listing import join

@@ -18,8 +18,8 @@ from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
-from agent_core.scan import Search, find_ripgrep, matches, plain_lines, settled, too_slow
 from agent_core.text.pattern import Pattern, UnsupportedPattern, compile_pattern
+from agent_core.workspace.scan import Search, find_ripgrep, matches, plain_lines, settled, too_slow
 
 from . import base
 from .glob import compiled

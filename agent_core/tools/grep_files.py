@@ -22,8 +22,8 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, protected_finder, reader_of_found
-from agent_core.scan import Search, TooMany, TooSlow, worth_a_look
-from agent_core.workspace import Folder, FolderWalk, Ignore, Walk
+from agent_core.workspace.scan import Search, TooMany, TooSlow, worth_a_look
+from agent_core.workspace.walk import Folder, FolderWalk, Ignore, Walk
 
 from . import base
 from .glob import compiled

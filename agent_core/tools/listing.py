@@ -15,7 +15,7 @@ from agent_core.names import LIST_DIR
 from agent_core.ports.actions import ReadAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.text.printable import printable
-from agent_core.workspace import Ignore, ignore_for
+from agent_core.workspace.walk import Ignore, ignore_for
 
 from . import base
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from agent_core import images, limits, names
+from agent_core import limits, names
 from agent_core.errors import AgentError, ToolFailure
+from agent_core.images import reader as images
 from agent_core.mcp import kept
 from agent_core.mcp.managed import Managed, Peer
 from agent_core.mcp.words import CallResult, ResourceInfo, ServerFailure, ToolInfo

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from agent_core import files, images, limits
+from agent_core import files, limits
 from agent_core.errors import AgentError, SandboxError, ToolFailure
+from agent_core.images import reader as images
 from agent_core.names import READ_FILE
 from agent_core.ports.actions import ReadAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput

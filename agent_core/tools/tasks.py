@@ -188,7 +188,7 @@ def _tasks(ctx: ToolContext) -> TaskRunner:
 
 
 def _how(task: Task) -> str:
-    from agent_core.job_words import how_it_is
+    from agent_core.jobs.words import how_it_is
 
     meaning = ""
     if task.state == "ended" and task.exit_code:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.terminal_colours import guess_light
+from nanoherm_tui.terminal.colours import guess_light
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Theme
+    from nanoherm_tui.theming.themes import Theme
 
 SCHEMES: Final = {"light": ("#000000", "#ffffff"), "dark": ("#ffffff", "#000000")}
 """Words and ground by what the browser prefers, before any theme."""

@@ -22,7 +22,7 @@ from typing import Final
 
 from nanoherm_tui import limits
 from nanoherm_tui.browser.ground import TOLD, begin
-from nanoherm_tui.terminal import BROWSER, IN_BROWSER
+from nanoherm_tui.terminal.signals import BROWSER, IN_BROWSER
 
 _CHILD: Final = str(Path(__file__).with_name("child.py"))
 _GIVE_UP: Final = b"\x18"

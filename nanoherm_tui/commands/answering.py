@@ -16,7 +16,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem
 
 if TYPE_CHECKING:
-    from agent_core.models import Listed
+    from agent_core.desk.models import Listed
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.overlays.palette import Kind
 
@@ -185,8 +185,8 @@ def show_insights(app: NanohermApp, argument: str) -> None:
     if argument and not (argument.isascii() and argument.isdigit() and 0 < int(argument) <= limits.INSIGHT_DAYS):
         app.conversations.tell("insights_usage", t("insights.usage"))
         return
-    from nanoherm_tui.insight_plots import pictured
     from nanoherm_tui.overlays.insights import InsightScreen
+    from nanoherm_tui.words.insight_plots import pictured
 
     screen = InsightScreen(int(argument)) if argument else InsightScreen()
 

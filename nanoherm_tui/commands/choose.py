@@ -14,7 +14,7 @@ from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_theme
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_items
-from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.terminal.colours import AUTO
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp

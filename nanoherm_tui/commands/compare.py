@@ -62,8 +62,8 @@ def side_by_side(app: NanohermApp, both: Both) -> None:
 
     def read() -> tuple[tuple[Facts, Facts], Aligned]:
         from agent_core.store.compare import compare as read_both
-        from nanoherm_tui.compare_words import facts
         from nanoherm_tui.transcript.pairs import align
+        from nanoherm_tui.words.compare import facts
 
         comparison = read_both(app.host.store, *both)
         aligned = align(comparison.left.messages, comparison.right.messages, comparison.equal)

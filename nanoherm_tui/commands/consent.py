@@ -9,8 +9,8 @@ from nanoherm_tui import limits
 from nanoherm_tui.commands.settings import next_mode, set_mode
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.consent import Agreed, Consent, ConsentScreen
-from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.text import shorten_home
+from nanoherm_tui.words.sandbox import why_none
 
 if TYPE_CHECKING:
     from agent_core.events import ModeToConfirm

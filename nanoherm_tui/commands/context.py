@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from nanoherm_tui.commands.panes import focus_pane
-from nanoherm_tui.context_words import item_name
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.output import Result
+from nanoherm_tui.words.context import item_name
 
 if TYPE_CHECKING:
-    from agent_core.context import Item, Report
     from agent_core.messages import Message, View
+    from agent_core.mind.context import Item, Report
     from nanoherm_tui.app import NanohermApp
 
 

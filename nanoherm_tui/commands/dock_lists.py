@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from agent_core import intents
 from agent_core.errors import AgentError
 from nanoherm_tui.i18n import t, tell
-from nanoherm_tui.memory_words import forgotten_words
 from nanoherm_tui.panes.list_tabs import LOOK
 from nanoherm_tui.panes.memory_tab import OfSession
-from nanoherm_tui.server_words import lines, problems
 from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.words.memory import forgotten_words
+from nanoherm_tui.words.servers import lines, problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from agent_core.rollback import Checkpoint
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.panes.list_tab import Ask, ListName
-    from nanoherm_tui.server_words import ProblemLine, ServerLine
     from nanoherm_tui.session_view import SessionView
+    from nanoherm_tui.words.servers import ProblemLine, ServerLine
 
 
 def answer(app: NanohermApp, name: ListName, ask: Ask) -> None:

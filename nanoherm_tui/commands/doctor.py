@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from nanoherm_tui import terminal_probe
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.output import Result
+from nanoherm_tui.terminal import probe as terminal_probe
 from nanoherm_tui.text import visible
 
 if TYPE_CHECKING:
     from agent_core.doctor.check import Check
     from nanoherm_tui.app import NanohermApp
-    from nanoherm_tui.terminal_probe import Answers
+    from nanoherm_tui.terminal.probe import Answers
 
 
 def show(app: NanohermApp, argument: str) -> None:

@@ -11,7 +11,7 @@ from agent_core import limits as core_limits
 from agent_core.errors import AgentError
 from agent_core.text.image_refs import count
 from nanoherm_tui.i18n import t
-from nanoherm_tui.terminal import in_browser
+from nanoherm_tui.terminal.signals import in_browser
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -44,7 +44,7 @@ def paste(app: NanohermApp) -> None:
     if in_browser(os.environ):  # that clipboard is the page's
         app.hint(t("browser.paste_image"))
         return
-    from agent_core import clipboard_image
+    from agent_core.images import clipboard as clipboard_image
 
     name = t("composer.clipboard")
     _take(app, lambda: [app.host.images.take(clipboard_image.read(os.environ), name)])

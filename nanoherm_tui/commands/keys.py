@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import AgentError
-from nanoherm_tui import key_changes
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.i18n import series, t, tell
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.text import shorten_home, visible
+from nanoherm_tui.words import key_changes
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp

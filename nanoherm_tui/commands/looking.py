@@ -17,7 +17,7 @@ from nanoherm_tui.text import clean
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
-    from agent_core.preview import FileLines
+    from agent_core.workspace.preview import FileLines
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.calls import Call
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agent_core.errors import AgentError
 from nanoherm_tui.i18n import t, tell
-from nanoherm_tui.kept_titles import kept_title
-from nanoherm_tui.memory_words import all_forgotten, forgotten_words
 from nanoherm_tui.overlays.memory import Found, MemoryScreen
 from nanoherm_tui.overlays.pending import PendingScreen
 from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.words.kept_titles import kept_title
+from nanoherm_tui.words.memory import all_forgotten, forgotten_words
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory, Pending

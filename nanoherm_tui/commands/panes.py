@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import terminal
 from nanoherm_tui.i18n import t
+from nanoherm_tui.terminal import signals as terminal
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp

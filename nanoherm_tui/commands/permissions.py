@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nanoherm_tui.overlays.permissions import PermissionsScreen
-from nanoherm_tui.permission_words import Section, sections
+from nanoherm_tui.words.permissions import Section, sections
 
 if TYPE_CHECKING:
-    from agent_core.permissions import Allowed
+    from agent_core.desk.permissions import Allowed
     from nanoherm_tui.app import NanohermApp
 
 

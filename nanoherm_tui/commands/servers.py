@@ -8,8 +8,8 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.servers import ServersScreen
-from nanoherm_tui.server_words import ProblemLine, ServerLine, lines, problems
 from nanoherm_tui.text import visible
+from nanoherm_tui.words.servers import ProblemLine, ServerLine, lines, problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from nanoherm_tui.exporting import slug, write_new
 from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
     from nanoherm_tui.app import NanohermApp
 
 
@@ -27,7 +27,7 @@ def new_session(app: NanohermApp, folder: str) -> None:
 
 def new_in_folder(app: NanohermApp, argument: str) -> None:
     """Choose a folder, then begin there."""
-    from agent_core.file_desk import list_folders
+    from agent_core.desk.files import list_folders
     from nanoherm_tui.overlays.folders import FolderScreen
 
     start = app.view.session.workspace if app.view is not None else app.host.places.workspace

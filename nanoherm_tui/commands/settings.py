@@ -9,12 +9,12 @@ from agent_core.errors import AgentError
 from agent_core.names import MODES
 from nanoherm_tui import symbols
 from nanoherm_tui.i18n import LANGUAGES, series, t, tell
-from nanoherm_tui.setup_words import told
-from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.terminal.colours import AUTO
+from nanoherm_tui.words.setup import told
 
 if TYPE_CHECKING:
     from agent_core.names import Mode
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
     from nanoherm_tui.app import NanohermApp
 
 SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "network"})

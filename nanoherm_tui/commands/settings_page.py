@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import AgentError
-from nanoherm_tui import safe_diffs, symbols
+from nanoherm_tui import symbols
 from nanoherm_tui.commands import run
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.setting_values import choices
+from nanoherm_tui.theming import safe_diffs
 
 if TYPE_CHECKING:
     from agent_core.config.settings import Setting

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui.actions import BY_SLASH
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.overlays.pending import PendingScreen
 from nanoherm_tui.overlays.skills import SkillLine, SkillsScreen, State
 from nanoherm_tui.text import age, one_line, shorten_home, visible
+from nanoherm_tui.words.kept_titles import kept_title
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Pending, Skill, Unmet

@@ -10,8 +10,8 @@ from nanoherm_tui import interrupt, limits
 from nanoherm_tui.commands import run
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
-from nanoherm_tui.leaving_words import leaving_words
 from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.words.leaving import leaving_words
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_core.options import tools_off
+from agent_core.desk.options import tools_off
 from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui.commands.answering import CONFIGURED, set_option
 from nanoherm_tui.i18n import series, t
 
 if TYPE_CHECKING:
-    from agent_core.tool_list import ToolEntry
+    from agent_core.desk.tool_list import ToolEntry
     from nanoherm_tui.app import NanohermApp
 
 

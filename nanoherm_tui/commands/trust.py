@@ -9,9 +9,9 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.trust import Said, TrustScreen
 
 if TYPE_CHECKING:
-    from agent_core.session import LiveSession
+    from agent_core.desk.trusting import Answer
+    from agent_core.session.live import LiveSession
     from agent_core.trust import Standing
-    from agent_core.trusting import Answer
     from nanoherm_tui.app import NanohermApp
 
 

@@ -12,7 +12,7 @@ from nanoherm_tui.overlays.palette import PaletteItem
 from nanoherm_tui.overlays.slash import about, place_of
 
 if TYPE_CHECKING:
-    from agent_core.typed_commands import TypedList
+    from agent_core.desk.typed_commands import TypedList
     from nanoherm_tui.app import NanohermApp
 
 
@@ -23,7 +23,7 @@ def look(app: NanohermApp, then: Callable[[], None] = lambda: None) -> None:
         return
 
     def work() -> TypedList:
-        from agent_core.typed_commands import TypedList
+        from agent_core.desk.typed_commands import TypedList
 
         try:
             return app.host.typed(view.id)

@@ -10,11 +10,11 @@ from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from nanoherm_tui.text import visible
-from nanoherm_tui.worktree_words import shown, state, sure_lines
+from nanoherm_tui.words.worktrees import shown, state, sure_lines
 
 if TYPE_CHECKING:
-    from agent_core.session import LiveSession
-    from agent_core.worktrees import Removed, Worktree, Worktrees
+    from agent_core.git.worktrees import Removed, Worktree, Worktrees
+    from agent_core.session.live import LiveSession
     from nanoherm_tui.app import NanohermApp
 
 

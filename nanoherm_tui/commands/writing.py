@@ -10,11 +10,11 @@ from textual.app import SuspendNotSupported
 
 from agent_core.errors import AgentError
 from agent_core.names import EFFORTS
-from nanoherm_tui import editor
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.slash import Values
-from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.terminal import editor
+from nanoherm_tui.terminal.colours import AUTO
 from nanoherm_tui.text import one_line
 
 if TYPE_CHECKING:

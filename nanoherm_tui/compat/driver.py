@@ -16,9 +16,11 @@ from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
-from nanoherm_tui import limits, terminal_colours, terminal_notes
+from nanoherm_tui import limits
 from nanoherm_tui.compat.told import GroundTold, NameTold
-from nanoherm_tui.output import Backlog, write_all
+from nanoherm_tui.terminal import colours as terminal_colours
+from nanoherm_tui.terminal import notes as terminal_notes
+from nanoherm_tui.terminal.output import Backlog, write_all
 
 if TYPE_CHECKING:
     from textual.app import App

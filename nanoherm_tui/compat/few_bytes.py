@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from nanoherm_tui.compat.driver import TerminalDriver
-from nanoherm_tui.frames import Frames
+from nanoherm_tui.terminal.frames import Frames
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -49,7 +49,7 @@ def _changed(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip]]:
 class FewBytes:
     """Mixed into an App: a frame is written in as few bytes as it takes, and only when the one before is written.
 
-    See frames.py and output.py.
+    See terminal/frames.py and terminal/output.py.
     """
 
     _owes: Literal["", "changes", "all"] = ""

@@ -12,9 +12,11 @@ from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.message import Message
 
-from nanoherm_tui import limits, terminal_answers, terminal_colours
+from nanoherm_tui import limits
 from nanoherm_tui.compat import text_keys
 from nanoherm_tui.compat.told import GroundTold, NameTold
+from nanoherm_tui.terminal import answers as terminal_answers
+from nanoherm_tui.terminal import colours as terminal_colours
 from nanoherm_tui.text import pasted
 
 _PASTE_BEGINS: Final = "\x1b[200~"

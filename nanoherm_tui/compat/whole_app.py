@@ -12,7 +12,7 @@ from textual import _wrap
 from textual.filter import LineFilter, Monochrome, NoColor
 
 from nanoherm_tui.text import unbroken
-from nanoherm_tui.themes import no_colours
+from nanoherm_tui.theming.themes import no_colours
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -18,7 +18,7 @@ from nanoherm_tui.transcript.render import Moment, render
 from nanoherm_tui.transcript.row import TEXT_AT, blank_row
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
     from nanoherm_tui.transcript.entry import Entry
 
 

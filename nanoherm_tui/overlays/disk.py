@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from rich.style import Style
 from textual.strip import Strip
 
-from nanoherm_tui.disk_words import parts, sessions
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.reading import ReadTable, Scrolled
 from nanoherm_tui.strips import look_of, row
 from nanoherm_tui.text import cut, width, wrap
+from nanoherm_tui.words.disk import parts, sessions
 
 if TYPE_CHECKING:
-    from agent_core.disk_report import DiskReport
+    from agent_core.desk.disk_report import DiskReport
 
 _GAP: Final = 2
 _COLUMN: Final = 12  # cells of a figure, the gap before it included

@@ -19,7 +19,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width, wrap
 
 if TYPE_CHECKING:
-    from nanoherm_tui.insight_plots import Pictured
+    from nanoherm_tui.words.insight_plots import Pictured
 
 RANGES: Final = (7, 30, 90, 0)
 """Days back, today included; 0: all there is."""

@@ -12,11 +12,11 @@ from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import series, t
-from nanoherm_tui.key_changes import caution, pressed
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import wrap
+from nanoherm_tui.words.key_changes import caution, pressed
 
 
 class _Words(Painted):

@@ -12,7 +12,6 @@ from textual.strip import Strip
 from nanoherm_tui import limits
 from nanoherm_tui.actions import ACTIONS, Action, Context
 from nanoherm_tui.i18n import series, t
-from nanoherm_tui.key_changes import caution, fitting, keys_of, place, refusals
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.grouped import Detail, FollowedList, Heading
@@ -21,6 +20,7 @@ from nanoherm_tui.overlays.searched import SaidFoot, SearchedScreen
 from nanoherm_tui.strips import flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, fit
+from nanoherm_tui.words.key_changes import caution, fitting, keys_of, place, refusals
 
 _KEYS: Final = 22  # cells of the column of keys; less on a narrow screen
 _WITH_ID: Final = 70  # columns below which a row has no room for what the config calls it

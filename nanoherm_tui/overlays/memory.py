@@ -20,9 +20,7 @@ from agent_core.knowledge import Memory, Pending
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.memory_words import DETAIL, in_words, kind_cells, memory_facts
 from nanoherm_tui.overlays.frame import CssPath, Halo, LineField
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
@@ -31,6 +29,8 @@ from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.strips import Painted, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut, one_line, visible, width, wrap
+from nanoherm_tui.words.kept_titles import kept_title
+from nanoherm_tui.words.memory import DETAIL, in_words, kind_cells, memory_facts
 
 _EDITED: Final = 6  # rows of the field in which one is mended, at most
 _TOLD: Final = 3  # rows of what came of something, at most

@@ -19,7 +19,7 @@ from nanoherm_tui.text import cut_path, one_line, visible
 from nanoherm_tui.text import width as text_width
 
 if TYPE_CHECKING:
-    from agent_core.file_index import Answer, Hit
+    from agent_core.workspace.index import Answer, Hit
     from nanoherm_tui.keymap import Keymap
     from nanoherm_tui.panes.draft import DraftArea
 

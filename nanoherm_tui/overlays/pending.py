@@ -14,14 +14,14 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.memory_words import in_words
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import age, visible, wrap
+from nanoherm_tui.words.kept_titles import kept_title
+from nanoherm_tui.words.memory import in_words
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Pending

@@ -13,13 +13,13 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
-from nanoherm_tui.permission_words import Line, Section
 from nanoherm_tui.strips import led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
+from nanoherm_tui.words.permissions import Line, Section
 
 if TYPE_CHECKING:
-    from agent_core.permissions import Allowed
+    from agent_core.desk.permissions import Allowed
     from nanoherm_tui.overlays.frame import CssPath
 
 _MARKS: Final = {"allow": ("done", "ok"), "refuse": ("failed", "fail")}

@@ -11,12 +11,12 @@ from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t
-from nanoherm_tui.kept_titles import kept_title
-from nanoherm_tui.memory_words import in_words
 from nanoherm_tui.overlays.plan_text import Spans, plan_rows
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, shorten_home, visible, width, wrap, wrap_code_spans
+from nanoherm_tui.words.kept_titles import kept_title
+from nanoherm_tui.words.memory import in_words
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff

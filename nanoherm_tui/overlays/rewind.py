@@ -21,7 +21,7 @@ from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import one_line
 
 if TYPE_CHECKING:
-    from agent_core.conversation import Said
+    from agent_core.mind.conversation import Said
     from agent_core.rollback import Checkpoint, RollbackPlan
 
 _SHOWN: Final = 400  # characters of a message's beginning: what a row can show, and what is looked through for letters

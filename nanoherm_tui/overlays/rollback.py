@@ -22,10 +22,10 @@ from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
 from nanoherm_tui.overlays.listed import ListScreen
-from nanoherm_tui.rollback_words import changed_words, files_words, turn_side, turn_words, why_words
 from nanoherm_tui.strips import Painted, flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, cut_path, fit, one_line, visible, width
+from nanoherm_tui.words.rollback import changed_words, files_words, turn_side, turn_words, why_words
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff

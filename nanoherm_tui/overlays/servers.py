@@ -16,10 +16,10 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import KeysFoot, ListScreen
-from nanoherm_tui.server_words import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
 from nanoherm_tui.strips import led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
+from nanoherm_tui.words.servers import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
 
 if TYPE_CHECKING:
     from nanoherm_tui.overlays.frame import CssPath

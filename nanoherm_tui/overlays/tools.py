@@ -20,7 +20,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, visible, width
 
 if TYPE_CHECKING:
-    from agent_core.tool_list import ToolEntry
+    from agent_core.desk.tool_list import ToolEntry
     from nanoherm_tui.overlays.frame import CssPath
 
 _NAME: Final = 15  # cells of the column of names, below their sets

@@ -11,10 +11,10 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.reading import ReadTable, Scrolled
 from nanoherm_tui.strips import Part, look_of, row
 from nanoherm_tui.text import cut, width, wrap
-from nanoherm_tui.usage_words import Cells, budget_lines, remarks, table
+from nanoherm_tui.words.usage import Cells, budget_lines, remarks, table
 
 if TYPE_CHECKING:
-    from agent_core.meter import SessionUsage
+    from agent_core.mind.meter import SessionUsage
 
 _LEAST = 12  # cells of a model's name, below which columns go
 _GAP = 2

@@ -19,7 +19,7 @@ from nanoherm_tui import strips
 from nanoherm_tui.symbols import sym
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
 
 LEFT = 2  # columns before the content
 RIGHT = 2  # columns after it

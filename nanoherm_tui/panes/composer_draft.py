@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.editing.kill_ring import KillRing
 from nanoherm_tui.panes.composer_messages import ImagesPasted
 from nanoherm_tui.panes.kill_draft import KillDraft
+from nanoherm_tui.terminal.dropped import image_paths
 
 if TYPE_CHECKING:
     from textual import events

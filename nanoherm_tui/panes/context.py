@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.context_words import counted, counts, item_name, item_subject, left_out, part_name, tokens, total
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.bodies import BLANK, Row, Span, Spans
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import fit, width, wrap
+from nanoherm_tui.words.context import counted, counts, item_name, item_subject, left_out, part_name, tokens, total
 
 if TYPE_CHECKING:
-    from agent_core.context import Item, Part, Report
+    from agent_core.mind.context import Item, Part, Report
 
 ITEM: Final = "item:"  # the key of a message's row begins with it
 _NAME = 12  # cells of a message's kind or tool, as on a tool card

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from textual.actions import SkipAction
 from textual.message import Message
 
-from nanoherm_tui.context_words import tokens
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.context import ITEM, item_id
 from nanoherm_tui.panes.tabbed import Tabbed
+from nanoherm_tui.words.context import tokens
 
 if TYPE_CHECKING:
-    from agent_core.context import Item, Report
     from agent_core.messages import View
+    from agent_core.mind.context import Item, Report
 
 
 class ContextTab(Tabbed):

@@ -19,7 +19,7 @@ from nanoherm_tui.panes.tabbed import Tabbed
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
-    from agent_core.preview import FileLines
+    from agent_core.workspace.preview import FileLines
     from nanoherm_tui.panes.bodies import Row
 
 

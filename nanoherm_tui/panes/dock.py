@@ -12,7 +12,6 @@ from textual.actions import SkipAction
 from textual.message import Message
 
 from nanoherm_tui import limits
-from nanoherm_tui.context_words import plain_context
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import count_at_work
 from nanoherm_tui.panes.bodies import BLANK, Body, Row, RowList, Span
@@ -30,6 +29,7 @@ from nanoherm_tui.panes.tabbed import TABS, Tab
 from nanoherm_tui.panes.tasks import TasksTab
 from nanoherm_tui.session_view import count_running
 from nanoherm_tui.text import clean, width, wrap
+from nanoherm_tui.words.context import plain_context
 
 if TYPE_CHECKING:
     from agent_core.messages import View

@@ -15,8 +15,8 @@ from nanoherm_tui.symbols import is_ascii
 from nanoherm_tui.text import clean, cut_path, visible, width, wrap
 
 if TYPE_CHECKING:
-    from agent_core.images import Drawing
-    from nanoherm_tui.themes import Look
+    from agent_core.images.reader import Drawing
+    from nanoherm_tui.theming.themes import Look
 
 GLYPHS: Final = " ▐▘▝▖▗▚"
 """In the order of image_child.PARTS: the pixels that have a cell's first colour."""

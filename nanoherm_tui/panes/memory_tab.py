@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
-from nanoherm_tui.memory_words import DETAIL, kind_cells, memory_facts
 from nanoherm_tui.panes.bodies import BLANK, Row, Span
 from nanoherm_tui.panes.list_tab import INDENT, Ask, Key, ListTab, fold_mark, heading, plain, wrapped
 from nanoherm_tui.text import age, fit, one_line, visible
+from nanoherm_tui.words.memory import DETAIL, kind_cells, memory_facts
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory

@@ -16,7 +16,7 @@ from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.text import clean, cut_path, visible, width, wrap
 
 if TYPE_CHECKING:
-    from agent_core.preview import FilePreview
+    from agent_core.workspace.preview import FilePreview
     from nanoherm_tui.panes.wrapped import Piece
 
 

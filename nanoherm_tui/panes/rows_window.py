@@ -18,7 +18,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
 
 
 class RowsWindow(PaneKeys):

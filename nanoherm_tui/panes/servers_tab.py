@@ -8,9 +8,9 @@ from typing import Final
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.bodies import BLANK, Row, Span
 from nanoherm_tui.panes.list_tab import INDENT, Ask, Key, ListTab, fold_mark, heading, plain, wrapped
-from nanoherm_tui.server_words import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
+from nanoherm_tui.words.servers import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
 
 _PLAIN: Final = 200  # cells of the list that is copied
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.bodies import Row, Span
 from nanoherm_tui.panes.list_tab import INDENT, Ask, Key, ListTab, fold_mark, wrapped
-from nanoherm_tui.rollback_words import changed_words, state_words, turn_side, turn_words
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut_path, fit, visible, width, wrap
+from nanoherm_tui.words.rollback import changed_words, state_words, turn_side, turn_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import compare_words as words
 from nanoherm_tui import limits
 from nanoherm_tui.compared import Both, names_in, which_two
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.sessions import numbered, session_line
 from nanoherm_tui.plain.words import listed, pair
 from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.words import compare as words
 
 if TYPE_CHECKING:
     from agent_core.messages import Message

@@ -12,13 +12,13 @@ from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui.i18n import series, t
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.words import pair
-from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.text import clean, visible
+from nanoherm_tui.words.sandbox import why_none
 
 if TYPE_CHECKING:
+    from agent_core.desk.trusting import Answer
     from agent_core.events import ModeToConfirm
     from agent_core.trust import Standing
-    from agent_core.trusting import Answer
     from nanoherm_tui.plain.face import Face
 
 

@@ -27,15 +27,15 @@ from nanoherm_tui.plain.opened import Opened
 from nanoherm_tui.plain.questions import Choice, Questions
 from nanoherm_tui.plain.stopping import Stopping
 from nanoherm_tui.plain.typing_in import Ended, Line, Pressed, Source, Woken
-from nanoherm_tui.terminal import EXIT_BY_SIGNAL
+from nanoherm_tui.terminal.signals import EXIT_BY_SIGNAL
 from nanoherm_tui.text import clean, pasted, shorten_home, visible
 
 if TYPE_CHECKING:
+    from agent_core.desk.host import Host
     from agent_core.events import SessionState
-    from agent_core.host import Host
     from agent_core.knowledge import Typed
-    from agent_core.services import Containment
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
+    from agent_core.session.services import Containment
     from nanoherm_tui.plain.greeting import Begin
     from nanoherm_tui.session_view import SessionView, Waiting
 

@@ -11,12 +11,12 @@ from agent_core.errors import AgentError
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.plain.words import mode_line
-from nanoherm_tui.sandbox_words import sandbox_words, why_none
 from nanoherm_tui.text import clean, one_line
+from nanoherm_tui.words.sandbox import sandbox_words, why_none
 
 if TYPE_CHECKING:
-    from agent_core.host import Host
-    from agent_core.model_choice import ModelState
+    from agent_core.desk.host import Host
+    from agent_core.desk.model_choice import ModelState
     from nanoherm_tui.plain.face import Face
 
 

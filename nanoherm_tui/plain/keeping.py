@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import kept_title
-from nanoherm_tui.memory_words import all_forgotten, forgotten_words
 from nanoherm_tui.plain.diffs import diff_lines
 from nanoherm_tui.plain.line import tell_copied, to_clipboard
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.words import head, pair
-from nanoherm_tui.server_words import lines as server_lines
-from nanoherm_tui.server_words import problems
 from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.words.kept_titles import kept_title
+from nanoherm_tui.words.memory import all_forgotten, forgotten_words
+from nanoherm_tui.words.servers import lines as server_lines
+from nanoherm_tui.words.servers import problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

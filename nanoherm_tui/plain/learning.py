@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t
-from nanoherm_tui.key_changes import can_change, fitting, keys_of, place, wrong_in
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.plain.words import head, pair
+from nanoherm_tui.words.key_changes import can_change, fitting, keys_of, place, wrong_in
 
 if TYPE_CHECKING:
     from nanoherm_tui.plain.face import Face

@@ -16,8 +16,8 @@ from nanoherm_tui.text import clean, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.snippets import Snippet, Snippets
-    from nanoherm_tui.clipboard import Copied
     from nanoherm_tui.plain.face import Face
+    from nanoherm_tui.terminal.clipboard import Copied
 
 
 def steer(face: Face, text: str) -> None:
@@ -38,7 +38,7 @@ def quit(face: Face, argument: str) -> None:
 
 def editor(face: Face, argument: str) -> None:
     """Write the message in the user's editor; it comes back into the line."""
-    from nanoherm_tui import editor as program
+    from nanoherm_tui.terminal import editor as program
 
     if not face.source.edits:
         raise AgentError("editor_no_terminal", "There is no terminal here that an editor could have.")
@@ -92,7 +92,7 @@ def copy(face: Face, argument: str) -> None:
 
 def to_clipboard(face: Face, text: str) -> Copied:
     """Put it there, as far as that can be done without the terminal. On a thread; raises AgentError."""
-    from nanoherm_tui import clipboard
+    from nanoherm_tui.terminal import clipboard
 
     env = dict(os.environ) if face.source.edits else {**os.environ, "TERM": "dumb"}
     return clipboard.copy(text, env, face.host.places.cache_dir)

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from agent_core import intents
 from agent_core.errors import AgentError
 from nanoherm_tui import limits
-from nanoherm_tui.context_words import counted, counts, item_name, item_subject, part_name, tokens, total
-from nanoherm_tui.disk_words import parts
-from nanoherm_tui.disk_words import sessions as largest
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.overlays.question import time_left, title
-from nanoherm_tui.permission_words import sections
 from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.diffs import diff_lines
 from nanoherm_tui.plain.sessions import numbered
 from nanoherm_tui.plain.words import head, listed, pair
 from nanoherm_tui.plain.work_words import agent_line, task_line
 from nanoherm_tui.text import age, clean, one_line, visible
-from nanoherm_tui.usage_words import budget_lines, remarks, table
+from nanoherm_tui.words.context import counted, counts, item_name, item_subject, part_name, tokens, total
+from nanoherm_tui.words.disk import parts
+from nanoherm_tui.words.disk import sessions as largest
+from nanoherm_tui.words.permissions import sections
+from nanoherm_tui.words.usage import budget_lines, remarks, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,7 +188,7 @@ def insights(face: Face, days: str) -> None:
         return
 
     def come(found: Insights) -> None:
-        from nanoherm_tui.insight_words import insight_lines
+        from nanoherm_tui.words.insights import insight_lines
 
         face.say(*insight_lines(found, bars=False))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_core.ports.asking import Question
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
     from nanoherm_tui.plain.face import Face
     from nanoherm_tui.session_view import Waiting
 

@@ -15,12 +15,12 @@ from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.words import head, listed, pair
 from nanoherm_tui.text import age, clean, one_line, visible
-from nanoherm_tui.worktree_words import about, shown, sure_lines
+from nanoherm_tui.words.worktrees import about, shown, sure_lines
 
 if TYPE_CHECKING:
+    from agent_core.git.worktrees import Worktree, Worktrees
     from agent_core.store.rows import SessionRow
     from agent_core.store.search import SearchHit
-    from agent_core.worktrees import Worktree, Worktrees
     from nanoherm_tui.plain.face import Face
 
 

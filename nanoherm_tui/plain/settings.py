@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_core import intents
 from agent_core.config import settings as config_settings
+from agent_core.desk.options import tools_off
 from agent_core.errors import AgentError
 from agent_core.names import EFFORTS, MODES
-from agent_core.options import tools_off
 from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui import i18n
 from nanoherm_tui.i18n import LANGUAGES, series, t
@@ -20,8 +20,8 @@ from nanoherm_tui.text import count, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.config.settings import Setting
-    from agent_core.models import Listed
-    from agent_core.tool_list import ToolEntry
+    from agent_core.desk.models import Listed
+    from agent_core.desk.tool_list import ToolEntry
     from nanoherm_tui.plain.face import Face
 
 CONFIGURED = "default"

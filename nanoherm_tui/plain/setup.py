@@ -14,13 +14,13 @@ from nanoherm_tui.plain.greeting import model_lines
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.sessions import numbered
 from nanoherm_tui.plain.words import head, pair
-from nanoherm_tui.setup_words import told
 from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.words.setup import told
 
 if TYPE_CHECKING:
+    from agent_core.desk.model_choice import ModelState
     from agent_core.llm.discover import Health
     from agent_core.llm.providers import Preset
-    from agent_core.model_choice import ModelState
     from nanoherm_tui.plain.face import Face
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_core import intents, names
 from nanoherm_tui import interrupt, limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.leaving_words import leaving_words
+from nanoherm_tui.words.leaving import leaving_words
 
 if TYPE_CHECKING:
     from nanoherm_tui.interrupt import Step

@@ -183,7 +183,7 @@ def _choices(name: str, places: Places) -> Iterator[str]:
     if key.kind == "flag":
         yield from ("true", "false")
     elif key.name == THEME:
-        from nanoherm_tui.theme_files import load_themes
+        from nanoherm_tui.theming.files import load_themes
 
         yield from choices(key, load_themes(places.themes_dir)[0])
     else:

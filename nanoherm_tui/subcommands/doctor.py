@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent_core.doctor.check import Check, Examination, Patient
-    from nanoherm_tui.terminal_probe import Ask
+    from nanoherm_tui.terminal.probe import Ask
 
 _STATE: Final = 4  # cells of the longest word for a state
 _TITLE: Final = 18  # of the longest title
@@ -31,7 +31,7 @@ _COLOURS: Final = {"ok": "32", "warn": "33", "fail": "1;31", "skip": "2"}
 def further(patient: Patient, ask: Ask | None = None) -> tuple[tuple[str, Examination], ...]:
     """Checks of the face's own, by title, after those of the core. `ask`: who asks the terminal, if not they."""
     from agent_core.doctor.programs import program
-    from nanoherm_tui import terminal_check
+    from nanoherm_tui.terminal import check as terminal_check
 
     return (("Terminal", lambda: terminal_check.look(lambda name: program(name, patient), patient.env, ask)),)
 

@@ -12,8 +12,8 @@ from agent_core import names
 from agent_core.config.paths import find_places
 from agent_core.store.insights import insights
 from nanoherm_tui import limits
-from nanoherm_tui.insight_words import insight_lines
 from nanoherm_tui.subcommands.common import add_json, ended, opened, positive, tell
+from nanoherm_tui.words.insights import insight_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -145,9 +145,9 @@ def named(places: Places) -> Iterator[tuple[str, str]]:
 
 def _walls(places: Places) -> SandboxPolicy | None:
     """What stands around a server with `sandbox` here. Raises ConfigError, SandboxError."""
-    from agent_core import options
     from agent_core.config.load import load
     from agent_core.confinement import Confinement
+    from agent_core.desk import options
     from agent_core.safety import hidden
     from agent_core.sandbox.policy import Box
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_core import limits, names, options
+from agent_core import limits, names
 from agent_core.config.paths import find_places
 from agent_core.config.settings import settings
 from agent_core.config.write import set_key
+from agent_core.desk import options
+from agent_core.desk.models import Models
 from agent_core.errors import ConfigError
 from agent_core.llm import mixtures, providers
-from agent_core.models import Models
 from nanoherm_tui.subcommands.common import add_command, add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.subcommands.config import in_force
 from nanoherm_tui.text import count, visible

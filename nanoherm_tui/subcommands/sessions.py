@@ -295,7 +295,7 @@ def _print_report(report: Report) -> None:
 
 
 def _disk(args: argparse.Namespace, places: Places) -> int:
-    from agent_core.disk_report import disk_report
+    from agent_core.desk.disk_report import disk_report
 
     with opened(places) as store:
         report = disk_report(places, store)

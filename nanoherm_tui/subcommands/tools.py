@@ -10,11 +10,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_core import names, options, toolsets
+from agent_core import names, toolsets
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
 from agent_core.config.write import set_key
-from agent_core.tool_list import schema_of, tool_list
+from agent_core.desk import options
+from agent_core.desk.tool_list import schema_of, tool_list
 from agent_core.tools.builtin import builtin_tools
 from agent_core.toolsets import SHOWN, in_order, is_of_servers, is_off, tools_named, tools_of
 from nanoherm_tui.i18n import t
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_core.config.paths import Places
-    from agent_core.tool_list import ToolEntry
+    from agent_core.desk.tool_list import ToolEntry
 
 _KEY: Final = "agent.disabled_toolsets"
 _WORDS: Final = 60  # cells of what a tool is for, in the list

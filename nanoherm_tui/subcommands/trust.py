@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from agent_core import names
 from agent_core.config.paths import find_places
+from agent_core.desk.trusting import Trusting
 from agent_core.grants_file import GrantsFile
 from agent_core.text.printable import printable
-from agent_core.trusting import Trusting
 from nanoherm_tui.subcommands.common import ended, opened, say, without_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_core.config.paths import Places
+    from agent_core.desk.trusting import Answer
     from agent_core.ports.asking import Decided
     from agent_core.trust import Standing
-    from agent_core.trusting import Answer
 
 _WORDS = {
     "none": "nothing here would act.",

@@ -13,7 +13,7 @@ from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT, Ink, Row, row_of
 from nanoherm_tui.transcript.slices import slices
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
 
 
 def code_block(

@@ -12,7 +12,7 @@ from nanoherm_tui.transcript.render import Moment, render
 from nanoherm_tui.transcript.row import Row, blank_row, new_row
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.entry import Entry
 

@@ -18,7 +18,7 @@ from nanoherm_tui.transcript.measures import Measures, gap_above
 from nanoherm_tui.transcript.render import Moment, wants_moment
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
     from nanoherm_tui.transcript.entry import Entry
     from nanoherm_tui.transcript.model import TranscriptModel
     from nanoherm_tui.transcript.row import Row

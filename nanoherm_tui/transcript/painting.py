@@ -15,7 +15,7 @@ from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT
 from nanoherm_tui.transcript.spots import size_of
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
     from nanoherm_tui.transcript.find import Find
     from nanoherm_tui.transcript.lines import Line
     from nanoherm_tui.transcript.select import Selected

@@ -14,7 +14,7 @@ from nanoherm_tui.transcript.row import TEXT_AT, Row, blank_row, prefix, row_of,
 from nanoherm_tui.transcript.tables import Want, table_rows, wants_of
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
     from nanoherm_tui.transcript.blocks import Prose
 
 

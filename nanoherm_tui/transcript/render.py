@@ -20,7 +20,7 @@ from nanoherm_tui.transcript.prose import prose
 from nanoherm_tui.transcript.row import MARK_AT, RIGHT_MARGIN, TEXT_AT, Ink, Row, row_of, text_width, wrapped
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
 
 NAME_CELLS = 12
 TIME_CELLS = 8

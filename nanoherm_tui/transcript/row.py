@@ -22,7 +22,7 @@ from nanoherm_tui.transcript.slices import slices
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
 
 MARK_AT = 2
 TEXT_AT = 4

@@ -14,7 +14,7 @@ from nanoherm_tui.transcript.row import TEXT_AT, Ink, Row, blank_row, prefix, ro
 from nanoherm_tui.transcript.slices import slices
 
 if TYPE_CHECKING:
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
 
 TABLE_GAP = 3
 

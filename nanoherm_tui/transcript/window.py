@@ -35,7 +35,7 @@ from nanoherm_tui.transcript.unread import Seen, first_unseen, left_at, message_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nanoherm_tui.themes import Look
+    from nanoherm_tui.theming.themes import Look
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.entry import Entry
     from nanoherm_tui.transcript.lines import Line

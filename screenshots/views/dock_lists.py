@@ -10,7 +10,7 @@ from agent_core.events import Envelope
 from nanoherm_tui import commands
 from nanoherm_tui.panes.comment_field import CommentField
 from nanoherm_tui.panes.memory_tab import OfSession
-from nanoherm_tui.server_words import lines
+from nanoherm_tui.words.servers import lines
 from screenshots import background, memory_files
 from screenshots.stage import Stage
 from screenshots.views.servers import one_of_each

@@ -11,7 +11,7 @@ from agent_core.grants_file import CommandGrant
 from agent_core.names import Mode
 from agent_core.ports.asking import Decided
 from agent_core.sandbox.policy import Box
-from agent_core.services import Containment
+from agent_core.session.services import Containment
 from nanoherm_tui import commands
 from nanoherm_tui.overlays.consent import ConsentScreen
 from nanoherm_tui.overlays.trust import TrustScreen

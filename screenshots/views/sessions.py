@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from agent_core.events import Envelope, QuestionAsked
+from agent_core.git.worktrees import Worktree
 from agent_core.ports.asking import Question
 from agent_core.text import diff
-from agent_core.worktrees import Worktree
 from nanoherm_tui import commands
 from nanoherm_tui.commands import worktree
 from nanoherm_tui.overlays.inbox import InboxScreen

@@ -9,8 +9,8 @@ import sys
 
 CHECKS = {
     "import agent_core": ("textual", "rich", "httpx", "yaml", "asyncio", "nanoherm_tui", "jieba", "rank_bm25", "numpy"),
-    "import agent_core.agent, agent_core.session": ("textual", "rich", "httpx", "nanoherm_tui", "numpy"),
-    "import agent_core.host, agent_core.headless": ("textual", "rich", "httpx", "nanoherm_tui", "numpy"),
+    "import agent_core.mind.agent, agent_core.session.live": ("textual", "rich", "httpx", "nanoherm_tui", "numpy"),
+    "import agent_core.desk.host, agent_core.headless": ("textual", "rich", "httpx", "nanoherm_tui", "numpy"),
     "from nanoherm_tui import cli\ntry: cli.main(['--version'])\nexcept SystemExit: pass": ("textual", "httpx", "yaml"),
     "from nanoherm_tui.plain import commands, comparing, face, keeping, line, looking, sessions, settings, setup": (
         "textual",

@@ -21,8 +21,8 @@ from typing import Any
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
 from agent_core.demo import transport
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.opening import Start

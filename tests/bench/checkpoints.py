@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_core.checkpoints import Checkpoints, Options
+from agent_core.checkpoints.keeper import Checkpoints, Options
 from agent_core.safety.paths import PathRules
 from agent_core.sandbox.policy import Box
 from tests.bench.bars import Bar

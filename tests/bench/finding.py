@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agent_core import folders, limits
+from agent_core import limits
 from agent_core.confinement import Confinement
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
-from agent_core.secret_files import WALKS
 from agent_core.tools import grep
 from agent_core.tools.builtin import builtin_tools
+from agent_core.workspace import folders
+from agent_core.workspace.secret_files import WALKS
 from tests.bench.bars import Bar
 from tests.bench.lab import ROOT, Lab
 from tests.core.tool_support import context

@@ -12,9 +12,9 @@ import threading
 import time
 from pathlib import Path
 
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.events import StateChanged
-from agent_core.host import Host
-from agent_core.house import Launch
 
 
 def main() -> None:

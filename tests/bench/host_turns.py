@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.events import Event, HistoryChanged, StateChanged
-from agent_core.host import Host
-from agent_core.house import Launch
-from agent_core.session import LiveSession
+from agent_core.session.live import LiveSession
 
 PAUSE = 0.3
 """Seconds between turns: what the program writes behind one is not counted to the next."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_core.file_index import Answer, FileIndex
+from agent_core.workspace.index import Answer, FileIndex
 from tests.bench.bars import Bar
 from tests.bench.liveness import percentile
 

@@ -5,7 +5,7 @@ import time
 
 from agent_core import events
 from agent_core.extras.agents import AgentsExtra
-from agent_core.services import Connection
+from agent_core.session.services import Connection
 from agent_core.subagents.definitions import Definition, Found
 from agent_core.subagents.order import CrewOptions
 from tests.core.session_support import PlayedModel, Table, call

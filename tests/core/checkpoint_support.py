@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent_core import checkpoint_child, limits
-from agent_core.checkpoints import Checkpoints, Options
+from agent_core import limits
+from agent_core.checkpoints import child as checkpoint_child
+from agent_core.checkpoints.keeper import Checkpoints, Options
 from agent_core.line_child import Asked
 from agent_core.safety.paths import PathRules
 from agent_core.sandbox.policy import Box

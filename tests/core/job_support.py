@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from agent_core.jobs import Jobs
+from agent_core.jobs.registry import Jobs
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED

@@ -17,7 +17,7 @@ from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
 from agent_core.mcp.words import CallResult, ServerConfig, ServerFailure, ServerInfo, ToolInfo
 from agent_core.ports.asking import Reply
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.trust import look
 
 BAD = Path(__file__).parents[1] / "fakes" / "mcp_bad_server.py"

@@ -8,8 +8,8 @@ from agent_core.messages import ToolCall, new_id
 from agent_core.ports.model import Delta, LlmReply, LlmRequest
 from agent_core.process.command import LocalBackend
 from agent_core.sandbox.env import child_env
-from agent_core.services import Connection, SessionServices
-from agent_core.session import LiveSession
+from agent_core.session.live import LiveSession
+from agent_core.session.services import Connection, SessionServices
 from agent_core.store.rows import SessionRow
 from agent_core.store.sessions import Store
 from agent_core.tools.builtin import builtin_tools

@@ -14,14 +14,14 @@ from agent_core import events, intents, limits, trust
 from agent_core.after_edit import Check, Checker, CheckSet, Terms, names, parse
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import StoreError
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import probe
 from agent_core.sandbox.policy import UNCONFINED, Box
-from agent_core.services import Containment, Walls
+from agent_core.session.services import Containment, Walls
 from agent_core.tools.command import changing
 from tests.core.checkpoint_support import Desk
 from tests.core.session_support import Table, call, say

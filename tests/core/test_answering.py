@@ -9,10 +9,11 @@ import time
 
 import pytest
 
-from agent_core import events, headless, prompt
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core import events, headless
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.intents import SetModel, SetOptions, Submit
+from agent_core.mind import prompt
 from agent_core.names import PERSONAS
 from tests.fakes.wire_server import Answer, Call, Count, Failure, WireServer
 

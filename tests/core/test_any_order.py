@@ -14,14 +14,14 @@ from dataclasses import replace
 import pytest
 
 from agent_core import events, intents, names
-from agent_core.compaction import Options
 from agent_core.grants_file import GrantsFile
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart
+from agent_core.mind.compaction import Options
 from agent_core.ports.commands import ExecResult
-from agent_core.services import Connection, Containment
+from agent_core.session.services import Connection, Containment
 from agent_core.store.sessions import Store
 from tests.core.session_support import Table
 from tests.fakes.wire_server import Answer, Call, Failure, WireServer

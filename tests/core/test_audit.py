@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from agent_core import limits
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import StoreError
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.intents import SetMode
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.ports.asking import Decided

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agent_core import events, intents, messages
-from agent_core.conversation import for_the_record
 from agent_core.errors import StoreError
+from agent_core.mind.conversation import for_the_record
 from agent_core.sandbox.policy import READ_ONLY
 from tests.core.checkpoint_support import desks, fill, snapshot, tick
 

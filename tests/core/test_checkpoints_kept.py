@@ -7,8 +7,9 @@ import tracemalloc
 
 import pytest
 
-from agent_core import limits, put_back
-from agent_core.checkpoints import Options
+from agent_core import limits
+from agent_core.checkpoints import put_back
+from agent_core.checkpoints.keeper import Options
 from agent_core.errors import StoreError
 from tests.core.checkpoint_support import WRITING, Slow, desks, fill, snapshot, tick
 

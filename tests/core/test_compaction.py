@@ -6,14 +6,15 @@ import json
 
 import pytest
 
-from agent_core import compaction, events, intents, limits, view
-from agent_core.compaction import Options, Record
+from agent_core import events, intents, limits
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import ConfigError, ProviderError
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.messages import Covered, FileDiff, Message, ToolCall, ToolResult, Usage, tool, user
+from agent_core.mind import compaction, view
+from agent_core.mind.compaction import Options, Record
 from agent_core.ports.model import LlmReply
-from agent_core.services import Connection
+from agent_core.session.services import Connection
 from agent_core.store.sessions import Store
 from tests.core.session_support import PlayedModel, Table, call, say
 from tests.core.test_compaction_histories import strict

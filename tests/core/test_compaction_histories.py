@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core import compaction, limits, view
-from agent_core.compaction import Options
+from agent_core import limits
 from agent_core.llm.chat_completions import WIRE
 from agent_core.llm.providers import PRESETS
 from agent_core.llm.wires import WIRES
 from agent_core.messages import Covered, ImagePart, Message, ShellRun, ToolCall, ToolResult, shell, tool, user
+from agent_core.mind import compaction, view
+from agent_core.mind.compaction import Options
 from agent_core.names import SHELL
 from agent_core.ports.model import LlmRequest
 from tests.fakes import wire_anthropic, wire_chat, wire_responses

@@ -10,12 +10,12 @@ import pytest
 from agent_core import confinement, limits
 from agent_core.confinement import NOT_ALL_KNOWN, NOT_HIDDEN, TOO_MANY, Confinement, Options, writable_roots
 from agent_core.errors import SandboxError
-from agent_core.fixed_places import kept_places, secret_places
 from agent_core.safety.hidden import deny_read_patterns, hiding, nothing_more
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 from agent_core.sandbox.probe import Layers
-from agent_core.secret_files import SecretFiles
+from agent_core.workspace.fixed_places import kept_places, secret_places
+from agent_core.workspace.secret_files import SecretFiles
 
 USUAL = Options()
 WRITE = Box("workspace-write")

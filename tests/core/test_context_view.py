@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import context, events, intents, view
+from agent_core import events, intents
 from agent_core.messages import ImagePart, Message, ShellRun, ToolCall, ToolResult, new_id, shell, tool, user
+from agent_core.mind import context, view
 from agent_core.names import SHELL
 from tests.core.session_support import Table, call, say
 

@@ -7,13 +7,13 @@ from importlib import resources
 
 import pytest
 
-from agent_core import budget
-from agent_core.budget import Budget, Need, Used
 from agent_core.errors import BudgetReached, ConfigError
 from agent_core.llm.prices import FREE, Price, Rates, context_of, cost, for_an_hour, price_of
 from agent_core.llm.providers import PRESETS
 from agent_core.messages import Message, Usage, user
-from agent_core.meter import Meter, prompt_tokens
+from agent_core.mind import budget
+from agent_core.mind.budget import Budget, Need, Used
+from agent_core.mind.meter import Meter, prompt_tokens
 from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking

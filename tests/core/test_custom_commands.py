@@ -5,10 +5,10 @@ import pytest
 from agent_core import events, limits
 from agent_core.config.paths import find_places
 from agent_core.custom_commands import commands
+from agent_core.desk.typed_commands import TypedCommands
 from agent_core.grants_file import GrantsFile
 from agent_core.knowledge import Typed
 from agent_core.trust import accept, command_name, look
-from agent_core.typed_commands import TypedCommands
 from tests.core.session_support import Table, say
 
 

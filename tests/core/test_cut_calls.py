@@ -9,7 +9,7 @@ from agent_core import events
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import new_id
-from agent_core.services import Connection
+from agent_core.session.services import Connection
 from tests.core.session_support import say
 from tests.fakes.raw_server import STREAM_HEAD, chunked, event, raw_server, read_request, stream_reply
 

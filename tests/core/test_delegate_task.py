@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from agent_core import events, intents, limits
-from agent_core.checkpoints import Checkpoints, Options
+from agent_core.checkpoints.keeper import Checkpoints, Options
+from agent_core.desk.models import Models, ModelSettings
 from agent_core.llm.providers import ProviderOptions
 from agent_core.messages import from_json, to_json
-from agent_core.models import Models, ModelSettings
 from agent_core.ports.model import Delta
 from agent_core.safety.paths import PathRules
 from agent_core.subagents.answers import looked_at

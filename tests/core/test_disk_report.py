@@ -7,8 +7,8 @@ import time
 import pytest
 
 from agent_core import limits
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.messages import user
 from agent_core.store.notes import Draft
 from agent_core.store.sessions import Store

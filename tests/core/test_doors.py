@@ -8,7 +8,7 @@ import pytest
 
 from agent_core import intents
 from agent_core.errors import ToolFailure
-from agent_core.services import Containment
+from agent_core.session.services import Containment
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import Table, say
 from tests.core.session_support import call as calls

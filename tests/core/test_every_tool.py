@@ -38,9 +38,9 @@ from agent_core.text.coerce import coerce
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.call import run_call
 from agent_core.tools.toolbox import Toolbox, toolbox_of
-from agent_core.web import SessionWeb, WebOptions
-from agent_core.web_door import Door
-from agent_core.web_search import ENGINES, Chosen
+from agent_core.web.door import Door
+from agent_core.web.engines import ENGINES, Chosen
+from agent_core.web.session import SessionWeb, WebOptions
 from tests.core import git_support, image_support
 from tests.core.session_support import Table, say
 

@@ -10,9 +10,10 @@ import time
 
 import pytest
 
-from agent_core import file_tree, limits
-from agent_core.file_index import FileIndex, is_too_wide
-from agent_core.watch import Watch
+from agent_core import limits
+from agent_core.workspace import tree as file_tree
+from agent_core.workspace.index import FileIndex, is_too_wide
+from agent_core.workspace.watch import Watch
 
 WAIT = 20.0  # seconds; far more than any of it takes
 
@@ -308,7 +309,7 @@ def test_what_nobody_told_is_seen_when_the_picker_opens_again(root, asking, monk
 
 def test_the_watching_program_ends_with_ours(root):
     program = (
-        "import os, sys; from agent_core.watch import Watch; w = Watch(sys.argv[1]); w.read(); "
+        "import os, sys; from agent_core.workspace.watch import Watch; w = Watch(sys.argv[1]); w.read(); "
         "print(w._process.pid, flush=True); os._exit(1)"
     )
     out = subprocess.run([sys.executable, "-c", program, str(root)], capture_output=True, check=False, text=True)

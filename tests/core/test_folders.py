@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from agent_core import folders, limits
-from agent_core.folders import Listing, list_folder
+from agent_core import limits
+from agent_core.workspace import folders
+from agent_core.workspace.folders import Listing, list_folder
 
 ROOM = limits.WALK_FILES
 

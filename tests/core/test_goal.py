@@ -6,11 +6,12 @@ import threading
 
 import pytest
 
-from agent_core import events, intents, limits, prompt
-from agent_core.goal import ONWARD
+from agent_core import events, intents, limits
+from agent_core.mind import prompt
 from agent_core.ports.means import Goal, TodoItem
-from agent_core.services import Containment
-from agent_core.session import LiveSession
+from agent_core.session.goal import ONWARD
+from agent_core.session.live import LiveSession
+from agent_core.session.services import Containment
 from tests.core.session_support import Table, call, say
 
 WORK = call(("glob", {"pattern": "*.py"}))

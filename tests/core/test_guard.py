@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import guard, limits
-from agent_core.guard import GuardRules
+from agent_core import limits
 from agent_core.messages import ToolCall, ToolResult
+from agent_core.mind import guard
+from agent_core.mind.guard import GuardRules
 
 HARD = GuardRules(hard_stop=True)
 

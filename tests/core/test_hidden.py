@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core import preview
 from agent_core.errors import AgentError, ToolFailure
-from agent_core.file_index import Answer, FileIndex
 from agent_core.safety import hidden
 from agent_core.safety.hidden import SECRETS, USER_PATTERN, WORKSPACE_PATTERN, deny_read_patterns, hiding, is_hidden
 from agent_core.safety.paths import PathRules, classify
 from agent_core.text import ignore_rules
+from agent_core.workspace import preview
+from agent_core.workspace.index import Answer, FileIndex
 from tests.core.tool_support import call, context, prepare
 
 

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from agent_core import events
+from agent_core.desk.files import list_folders
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import AgentError, ConfigError, StoreError
-from agent_core.file_desk import list_folders
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.intents import SetMode, Shell, Submit
 from agent_core.llm import discover
 from agent_core.memory import recall

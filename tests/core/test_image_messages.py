@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import events, intents, limits, view
-from agent_core.images import Picture
-from agent_core.kept_images import KeptImages
+from agent_core import events, intents, limits
+from agent_core.images.kept import KeptImages
+from agent_core.images.reader import Picture
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
-from agent_core.notebook import Notebook
+from agent_core.mind import view
+from agent_core.mind.notebook import Notebook
 from agent_core.ports.model import LlmRequest, ToolSchema
 from agent_core.safety.redact import redact
 from agent_core.store import exchange, imports

@@ -10,10 +10,13 @@ import time
 import pytest
 from PIL import Image
 
-from agent_core import clipboard_image, image_child, images, limits
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted
-from agent_core.kept_images import KeptImages, at_most
+from agent_core.images import child as image_child
+from agent_core.images import clipboard as clipboard_image
+from agent_core.images import reader as images
+from agent_core.images.kept import KeptImages, at_most
 from agent_core.messages import ImagePart, user
 from agent_core.sandbox.probe import layers
 from agent_core.text.image_refs import REFERENCE, count, plain

@@ -5,13 +5,14 @@ import time
 
 import pytest
 
-from agent_core import init_prompt, limits
+from agent_core import limits
 from agent_core.context_files import NAMES
+from agent_core.desk import init_prompt
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import AgentError
-from agent_core.file_tree import nothing_hidden
-from agent_core.host import Host
-from agent_core.house import Launch
-from agent_core.project_facts import gather
+from agent_core.workspace.project_facts import gather
+from agent_core.workspace.tree import nothing_hidden
 
 
 def project(folder, files):

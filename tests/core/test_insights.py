@@ -10,20 +10,20 @@ from datetime import date, timedelta
 
 import pytest
 
-from agent_core.budget import Budget
 from agent_core.messages import USAGE_FIELDS, Message, ToolCall, ToolResult, Usage, usage_to_json, user
-from agent_core.meter import SessionUsage
+from agent_core.mind.budget import Budget
+from agent_core.mind.meter import SessionUsage
 from agent_core.store.insights import insights
 from agent_core.store.sessions import Store
 from agent_core.store.usage import FORK, Booking, Costs
 from nanoherm_tui import symbols
-from nanoherm_tui.context_words import plain_context
 from nanoherm_tui.i18n import set_language, texts
-from nanoherm_tui.insight_words import insight_lines
 from nanoherm_tui.panes.context import context_rows
 from nanoherm_tui.subcommands import insights as command
 from nanoherm_tui.text import Cost, count, money
-from nanoherm_tui.usage_words import table
+from nanoherm_tui.words.context import plain_context
+from nanoherm_tui.words.insights import insight_lines
+from nanoherm_tui.words.usage import table
 from tests.core.session_support import Table, call, say
 
 DAY = 86_400.0

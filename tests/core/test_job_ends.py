@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import job_files, limits
+from agent_core import limits
 from agent_core.intents import KeepTask
+from agent_core.jobs import files as job_files
 from tests.core.job_support import Desk, heard
 
 from .test_process import alive, gone
@@ -44,7 +45,7 @@ PROGRAM = """
     import os, sys, time
     from pathlib import Path
     from agent_core.cancel import CancelScope
-    from agent_core.jobs import Jobs
+    from agent_core.jobs.registry import Jobs
     from agent_core.process.command import LocalBackend
     from agent_core.sandbox.policy import UNCONFINED
     home, number = Path(sys.argv[1]), sys.argv[2]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import job_files, limits
-from agent_core.job_relay import Output
+from agent_core import limits
+from agent_core.jobs import files as job_files
+from agent_core.jobs.relay import Output
 from tests.core.job_support import SECRET, Desk
 
 from .test_process import gone
@@ -170,7 +171,8 @@ def test_a_file_that_says_nothing_is_an_empty_output(tmp_path, content):
 def test_a_relay_that_is_told_to_end_while_it_starts_the_command_ends_it(tmp_path):
     program = """
         import os, signal, sys
-        from agent_core import job_relay, job_start
+        from agent_core.jobs import relay as job_relay
+        from agent_core.jobs import start as job_start
         from pathlib import Path
         plan = job_start._plan(Path(sys.argv[1]), Path("/")) | {
             "argv": [b"/bin/sh", b"-c", b"sleep 7397"], "env": {b"PATH": os.environb[b"PATH"]}}

@@ -11,7 +11,7 @@ import pytest
 from agent_core import events, limits
 from agent_core.errors import Interrupted, ToolFailure
 from agent_core.intents import KillTask
-from agent_core.jobs import Runner
+from agent_core.jobs.registry import Runner
 from agent_core.process.command import LocalBackend
 from agent_core.sandbox.policy import UNCONFINED
 from tests.core.job_support import Desk, heard

@@ -10,8 +10,9 @@ import time
 
 import pytest
 
-from agent_core import events, job_files, limits
+from agent_core import events, limits
 from agent_core.errors import ToolFailure
+from agent_core.jobs import files as job_files
 from tests.core.job_support import Desk, heard
 
 from .test_process import alive, gone

@@ -45,7 +45,7 @@ def lines(logs_dir):
 
 def test_a_record_is_one_json_line(tmp_path, monkeypatch):
     assert log.setup(tmp_path / "logs", "info", redact)
-    logger = logging.getLogger("agent_core.turn")
+    logger = logging.getLogger("agent_core.mind.turn")
     root = logging.getLogger()  # half a surrogate pair is nothing for pytest's own report
     monkeypatch.setattr(root, "handlers", [h for h in root.handlers if not type(h).__module__.startswith("_pytest")])
     logger.info("step %d\nof %s", 1, "你好\u2028\x1b[31m\x9b\ud800", extra={"fields": {"tokens": 3, "model": "m"}})
@@ -54,7 +54,7 @@ def test_a_record_is_one_json_line(tmp_path, monkeypatch):
     assert line["text"] == "step 1\nof 你好\u2028\x1b[31m\x9b\ud800"
     assert (line["level"], line["logger"], line["thread"]) == (
         "info",
-        "agent_core.turn",
+        "agent_core.mind.turn",
         threading.current_thread().name,
     )
     assert line["fields"] == {"tokens": 3, "model": "m"}

@@ -5,10 +5,11 @@ import time
 
 import pytest
 
-from agent_core import events, intents, limits, view
+from agent_core import events, intents, limits
 from agent_core.errors import Interrupted, ProviderError
-from agent_core.guard import GuardRules
 from agent_core.messages import ImagePart, ToolCall
+from agent_core.mind import view
+from agent_core.mind.guard import GuardRules
 from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.model import Delta, LlmReply
 from agent_core.ports.tools import Prepared, Tool, ToolOutput

@@ -1,7 +1,7 @@
 import threading
 
 from agent_core.events import Envelope, ErrorRaised, ReasoningDelta, StepStarted, TextDelta
-from agent_core.mailbox import Mailbox
+from agent_core.session.mailbox import Mailbox
 
 
 def letter(event, seq=1):

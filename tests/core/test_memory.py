@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 from agent_core import events, intents, limits
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import MemoryFailure
 from agent_core.extras.memory import BEGIN, END, MemoryOptions, memory_extra
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.knowledge import Memory
 from agent_core.memory.entries import Entries
-from agent_core.meter import Meter
-from agent_core.services import Connection, Seat
+from agent_core.mind.meter import Meter
+from agent_core.session.services import Connection, Seat
 from tests.core.session_support import Table, call, say
 
 ROOT = Path(__file__).parents[2]

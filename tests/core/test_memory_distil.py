@@ -9,17 +9,18 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import distil, events, intents, limits
-from agent_core.budget import Budget
+from agent_core import events, intents, limits
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import Interrupted, ProviderError
 from agent_core.extras.memory import MemoryOptions
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.knowledge import Memory
 from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
+from agent_core.mind import distil
+from agent_core.mind.budget import Budget
 from agent_core.ports.extras import EndedTurn
 from agent_core.ports.model import LlmReply
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from tests.core.session_support import PlayedModel, call, say
 from tests.core.test_memory import KEY, REFUSED, Remembering, hide
 from tests.fakes.model_server import ModelServer, Reply

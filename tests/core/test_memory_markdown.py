@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent_core import events, intents, limits, options
+from agent_core import events, intents, limits
+from agent_core.desk import options
 from agent_core.errors import MemoryFailure
 from agent_core.extras.memory import MemoryOptions
 from agent_core.extras.memory_pages import pages_extra
@@ -20,7 +21,7 @@ from agent_core.memory import markdown, staging
 from agent_core.memory.entries import Entries
 from agent_core.memory.markdown import FILES, ROOM, Operation, Pages, applied, formed, parse, size
 from agent_core.memory.pending import PendingWrites
-from agent_core.meter import Meter
+from agent_core.mind.meter import Meter
 from tests.core.session_support import Table, call, say
 from tests.core.test_memory import REFUSED, hide
 

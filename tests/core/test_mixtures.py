@@ -11,18 +11,19 @@ from itertools import pairwise
 
 import pytest
 
-from agent_core import events, limits, options
+from agent_core import events, limits
 from agent_core.cancel import CancelScope
 from agent_core.config import load as config_load
 from agent_core.config.paths import find_places
+from agent_core.desk import options
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
+from agent_core.desk.models import Models, ModelSettings
 from agent_core.errors import ConfigError, Interrupted, ProviderError
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.intents import Interrupt, SetModel, Submit
 from agent_core.llm import advisory, mixtures, providers
 from agent_core.llm.providers import ProviderOptions
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
-from agent_core.models import Models, ModelSettings
 from agent_core.ports.model import LlmRequest, ToolSchema
 from nanoherm_tui import i18n
 from tests.fakes.model_server import ModelServer, Reply

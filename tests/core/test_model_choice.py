@@ -2,8 +2,8 @@
 
 import pytest
 
+from agent_core.desk.model_choice import DEMO, ModelChoice
 from agent_core.llm.providers import ProviderOptions
-from agent_core.model_choice import DEMO, ModelChoice
 
 
 @pytest.mark.parametrize("configured", [True, False])

@@ -14,7 +14,7 @@ from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.commands import ExecResult
 from agent_core.ports.model import LlmReply
 from agent_core.ports.tools import Prepared, Tool, ToolOutput
-from agent_core.services import Containment
+from agent_core.session.services import Containment
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import Table, call, say
 
@@ -73,7 +73,7 @@ def boxed(tmp_path):
 
 def open_in(t, mode):
     """A new session that begins in a mode, as a flag of the command line has it."""
-    from agent_core.session import LiveSession
+    from agent_core.session.live import LiveSession
     from agent_core.store.rows import SessionRow
 
     return LiveSession(

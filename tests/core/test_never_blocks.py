@@ -7,8 +7,8 @@ import time
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from tests.fakes.model_server import ModelServer, Reply
 
 HELD = 2.0

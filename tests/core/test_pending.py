@@ -10,16 +10,16 @@ import pytest
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import MemoryFailure, ToolFailure
 from agent_core.extras.learning import Learner
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.knowledge import Memory
 from agent_core.memory import staging, store_file
 from agent_core.memory.entries import Entries
 from agent_core.memory.markdown import Pages
 from agent_core.memory.pending import PendingWrites
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.text import diff
 from agent_core.tools.remember import Keeping
 from tests.core.test_memory import REFUSED, hide

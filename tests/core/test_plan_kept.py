@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from agent_core import compaction, events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core import events, intents
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
+from agent_core.mind import compaction
 from agent_core.ports.means import TodoItem
 from tests.fakes.model_server import ModelServer, Reply
 

@@ -6,10 +6,10 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import AgentError
-from agent_core.preview import preview, unchanged_lines
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.text import diff
+from agent_core.workspace.preview import preview, unchanged_lines
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7bq\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
 

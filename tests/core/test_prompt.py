@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from agent_core import limits
+from agent_core.mind.prompt import git_branch, lasting, with_mode
 from agent_core.names import MODES
-from agent_core.prompt import git_branch, lasting, with_mode
 
 
 def git(folder, *args):

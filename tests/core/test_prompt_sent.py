@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import events, intents, limits, prompt
+from agent_core import events, intents, limits
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import StoreError
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.mind import prompt
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import Table, say
 from tests.fakes.model_server import ModelServer, Reply
@@ -24,8 +25,8 @@ THREE_TURNS_AND_A_KILL = """
 import os, signal, sys, time
 from pathlib import Path
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 
 work, home, url = sys.argv[1:]
 env = {"HOME": home, "PATH": "/usr/bin:/bin", "NANOHERMES_BASE_URL": url, "NANOHERMES_MODEL": "test-model"}

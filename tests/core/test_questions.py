@@ -9,7 +9,7 @@ from agent_core.errors import Interrupted
 from agent_core.events import QuestionAsked
 from agent_core.intents import Answer
 from agent_core.ports.asking import Question
-from agent_core.questions import Questions
+from agent_core.session.questions import Questions
 
 ASKED = Question("command", "Run a command", id="q")
 

@@ -8,16 +8,16 @@ import time
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from tests.fakes.model_server import ModelServer, Reply
 
 CHILD = """
 import sys, time
 from pathlib import Path
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 
 work, home, base, what = sys.argv[1:5]
 host = Host(Launch(Path(work), {"HOME": home, "PATH": "/usr/bin:/bin", "NANOHERMES_BASE_URL": base,

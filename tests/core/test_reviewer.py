@@ -11,23 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core import events, intents, limits
-from agent_core.budget import Budget
 from agent_core.cancel import CancelScope
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import AgentError, ConfigError, Interrupted, ProviderError
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.llm.prices import Price, Rates
 from agent_core.messages import ToolCall, Usage
-from agent_core.meter import Meter
+from agent_core.mind.budget import Budget
+from agent_core.mind.meter import Meter
+from agent_core.mind.reviewer import Reviewer, beyond, fenced, read
 from agent_core.ports.actions import CommandAction
 from agent_core.ports.asking import Decided, Review
 from agent_core.ports.model import LlmReply
-from agent_core.reviewer import Reviewer, beyond, fenced, read
 from agent_core.safety.aimed import aimed
 from agent_core.safety.inject import scan
 from agent_core.safety.policy import Verdict
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
-from agent_core.services import Connection, Containment, ReviewOptions
+from agent_core.session.services import Connection, Containment, ReviewOptions
 from agent_core.store.sessions import Store
 from tests.core.session_support import PlayedModel, Table, call, say
 

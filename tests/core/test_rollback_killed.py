@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.checkpoints import Checkpoints, Options
+from agent_core.checkpoints.keeper import Checkpoints, Options
 from agent_core.safety.paths import PathRules
 from tests.core.checkpoint_support import snapshot
 
@@ -18,8 +18,8 @@ FILES = ("a.txt", "b.txt", "new/c.txt", "gone.txt", "turned", "turned/in")
 PROGRAM = """
     import os, signal, sys
     from pathlib import Path
-    from agent_core import put_back
-    from agent_core.checkpoints import Checkpoints, Options
+    from agent_core.checkpoints import put_back
+    from agent_core.checkpoints.keeper import Checkpoints, Options
     from agent_core.safety.paths import PathRules
 
     base, what, steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -1,8 +1,8 @@
 import pytest
 
 from agent_core import limits
+from agent_core.mind.schedule import groups
 from agent_core.ports.actions import Effect
-from agent_core.schedule import groups
 
 R = lambda *paths: Effect("read", paths)  # noqa: E731
 W = lambda *paths: Effect("write", paths)  # noqa: E731

@@ -8,13 +8,13 @@ import json
 import pytest
 
 from agent_core import events, intents
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.extras.skills import SkillOptions, SkillsExtra
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.memory.pending import PendingWrites
 from agent_core.messages import diff_from_json, diff_to_json
 from agent_core.ports.extras import Typing
-from agent_core.services import Seat
+from agent_core.session.services import Seat
 from agent_core.tools.skill import LENDS
 from tests.core.session_support import call, say
 from tests.core.test_skills import Scene, put, text_of

@@ -12,11 +12,12 @@ from functools import partial
 
 import pytest
 
-from agent_core import events, intents, limits, turn_lease
+from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, StoreError
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
-from agent_core.session import LiveSession
+from agent_core.mind import turn_lease
+from agent_core.session.live import LiveSession
 from agent_core.store import conversations
 from agent_core.store import owner as owners
 from agent_core.store.db import Database

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from agent_core import events, intents
-from agent_core.budget import Budget
-from agent_core.checkpoints import Checkpoints, Options
+from agent_core.checkpoints.keeper import Checkpoints, Options
 from agent_core.errors import ConfigError, ProviderError
 from agent_core.extras.agents import AgentsExtra
 from agent_core.messages import Message, Usage
+from agent_core.mind.budget import Budget
 from agent_core.ports.model import Delta, LlmReply
 from agent_core.safety.paths import PathRules
 from agent_core.store.children import Birth

@@ -13,7 +13,7 @@ from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.model import Delta
 from agent_core.ports.tools import Tool
-from agent_core.services import Connection
+from agent_core.session.services import Connection
 from agent_core.subagents.life import Life, awaited
 from agent_core.subagents.order import CrewOptions
 from agent_core.tools import base

@@ -12,11 +12,11 @@ import pytest
 from agent_core import events, limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
+from agent_core.desk.options import tools_off
 from agent_core.errors import Interrupted
-from agent_core.host import Host
-from agent_core.house import Launch
 from agent_core.intents import Submit
-from agent_core.options import tools_off
 from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolOutput
 from agent_core.sandbox.probe import layers

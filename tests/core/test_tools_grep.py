@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import limits, scan
+from agent_core import limits
 from agent_core.errors import Interrupted, ToolFailure
 from agent_core.safety.paths import may_read_found
 from agent_core.text.pattern import UnsupportedPattern, compile_pattern
 from agent_core.text.printable import printable
 from agent_core.tools import base, grep, grep_files
-from agent_core.workspace import Walk
+from agent_core.workspace import scan
+from agent_core.workspace.walk import Walk
 
 from .tool_support import call, context, later
 

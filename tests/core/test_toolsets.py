@@ -13,8 +13,8 @@ from agent_core.config import tighten
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
 from agent_core.config.schema import key_of
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.tools.builtin import builtin_tools
 from agent_core.toolsets import FIXED, SHOWN, in_order, tools_named, tools_of
 

@@ -12,10 +12,10 @@ import pytest
 from agent_core import limits, trust
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.errors import ConfigError, StoreError
 from agent_core.grants_file import GrantsFile
-from agent_core.host import Host
-from agent_core.house import Launch
 
 HOOKS = {"hooks": {"PreToolUse": [{"matcher": "write_file", "command": "touch /tmp/never"}]}}
 

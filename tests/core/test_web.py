@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import limits, web_page
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, ToolFailure
 from agent_core.grants import Grants, Scope
@@ -28,8 +28,9 @@ from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.sandbox.probe import layers
 from agent_core.tools.call import run_call
 from agent_core.tools.toolbox import Toolbox
-from agent_core.web import SessionWeb, WebOptions
-from agent_core.web_search import ENGINES, Chosen
+from agent_core.web import page as web_page
+from agent_core.web.engines import ENGINES, Chosen
+from agent_core.web.session import SessionWeb, WebOptions
 from tests.fakes.web_server import HERE, Handler, Server, door, says
 
 from .tool_support import TOOLS, Person, context

@@ -19,7 +19,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, ToolFailure
 from agent_core.safety import urls
-from agent_core.web_door import Ask, Door, Page, fetch, foresee, judge
+from agent_core.web.door import Ask, Door, Page, fetch, foresee, judge
 from tests.fakes.web_server import HERE, Handler, Server, door, says
 
 ELSEWHERE = "127.0.0.2"

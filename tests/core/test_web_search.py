@@ -20,9 +20,9 @@ from agent_core.ports.asking import Reply
 from agent_core.ports.tools import ToolOutput
 from agent_core.safety.redact import redact
 from agent_core.sandbox.policy import UNCONFINED
-from agent_core.web import SessionWeb, WebOptions
-from agent_core.web_door import Ask, Door
-from agent_core.web_search import ENGINES, Asked, Chosen, choose, named, search
+from agent_core.web.door import Ask, Door
+from agent_core.web.engines import ENGINES, Asked, Chosen, choose, named, search
+from agent_core.web.session import SessionWeb, WebOptions
 from tests.fakes.web_server import HERE, Handler, Server, door, says
 
 from .tool_support import Person, context, prepare

@@ -13,7 +13,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.text.globs import compile_glob, compile_names
-from agent_core.workspace import FolderWalk, Walk
+from agent_core.workspace.walk import FolderWalk, Walk
 
 NAMES = ["a", "b", "src", "foo.py", "x.log", "build", "[z]", "a b", "d*r", "-n"]
 PATTERNS = [

@@ -13,12 +13,12 @@ import pytest
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import AgentError
-from agent_core.linked_worktree import link_of
+from agent_core.git.linked_worktree import link_of
+from agent_core.git.worktrees import Worktrees
 from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.policy import Box
 from agent_core.sandbox.probe import Layers, layers
-from agent_core.worktrees import Worktrees
 from tests.core.git_support import commit, git, repository
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -20,7 +20,7 @@ from tests.fakes.model_server import ModelServer, Reply
 DOCTOR = [sys.executable, "-m", "nanoherm_tui", "doctor", "--offline"]
 PYTHON = shlex.quote(sys.executable)
 # Only the terminal's part, between two looks at its settings.
-ASK = "from nanoherm_tui.terminal_probe import ask; print('TOLD', ask('xterm', in_screen=False) is not None)"
+ASK = "from nanoherm_tui.terminal.probe import ask; print('TOLD', ask('xterm', in_screen=False) is not None)"
 BETWEEN = f"stty -g > before; echo READY; {PYTHON} -c {shlex.quote(ASK)}; stty -g > after; echo EXIT"
 
 QUESTION = re.compile(rb"\x1b(?:P\$qm\x1b\\|\[[?>]?[0-9;]*\$?[a-zA-Z])")

@@ -10,8 +10,8 @@ import pytest
 from agent_core import names
 from agent_core.config.load import check_setting, load
 from agent_core.config.paths import find_places, profile_home
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.sandbox.probe import layers
 from nanoherm_tui import cli, subcommands
 from tests.e2e import warm
@@ -171,8 +171,8 @@ def test_within_a_profile_another_one_stands_beside_it(tmp_path):
 
 BARE = """
 import sys
-from agent_core.services import Containment
-from agent_core.walls_desk import WallsDesk
+from agent_core.session.services import Containment
+from agent_core.desk.walls import WallsDesk
 real = WallsDesk.containment
 def bare(walls):
     now = real(walls)

@@ -7,8 +7,8 @@ import pytest
 
 from agent_core.names import MODES
 from agent_core.sandbox.probe import layers
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look
 from tests.e2e.screen import KEYS, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 

@@ -183,12 +183,12 @@ def test_the_terminal_is_whole_after_sigterm_while_an_answer_streams(terminal, w
 
 # Where it breaks, how often it may go well before, whether the program lives on, and with which words.
 CRASHES = {
-    "in the worker": ("agent_core.agent:run_turn", 0, True),
-    "at the desk": ("agent_core.host:Host.sessions", 0, True),
+    "in the worker": ("agent_core.mind.agent:run_turn", 0, True),
+    "at the desk": ("agent_core.desk.host:Host.sessions", 0, True),
     "on the loop": ("nanoherm_tui.app:NanohermApp.show_status", 6, False),
     "in the first frame": ("nanoherm_tui.panes.status:StatusLine.render_line", 0, False),
     "before the first frame": ("nanoherm_tui.app:NanohermApp.compose", 0, False),
-    "while the core opens": ("agent_core.host:Host.__init__", 0, False),
+    "while the core opens": ("agent_core.desk.host:Host.__init__", 0, False),
 }
 
 

@@ -8,7 +8,7 @@ import ssl
 import threading
 from collections.abc import Callable
 
-from agent_core.web_door import Door
+from agent_core.web.door import Door
 
 HERE = "127.0.0.1"
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from agent_core import prompt
+from agent_core.mind import prompt
 
 MODEL = "test-model"
 _DISTILS = prompt.text("distil").partition(".")[0]

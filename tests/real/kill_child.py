@@ -22,10 +22,10 @@ from pathlib import Path
 import httpx
 
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.messages import Message
-from agent_core.session import LiveSession
+from agent_core.session.live import LiveSession
 from tests.e2e.warm import load
 
 DRAFT, QUEUED, PROMPT, NEXT = "half a sentence 半句话", "and then the docs", "do the work", "next please"

@@ -25,7 +25,8 @@ def environment(home, base_url, **more):
 
 APPROVED = """
 from dataclasses import replace
-from agent_core import house, questions
+from agent_core.desk import house
+from agent_core.session import questions
 from agent_core.ports.asking import Reply
 _launch = house.Launch
 house.Launch = lambda *given, **more: replace(_launch(*given, **more), unattended=False)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import job_files
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement
-from agent_core.jobs import Jobs
+from agent_core.jobs import files as job_files
+from agent_core.jobs.registry import Jobs
 from agent_core.process.command import LocalBackend
 from agent_core.process.families import families
 from agent_core.process.guard import guard
@@ -50,7 +50,7 @@ def top(request):
 
 def as_user(top: Path, work) -> None:
     """Run `work` in a child that is the folder's user and ends as a killed program does."""
-    for module in ("agent_core.job_relay", "agent_core.sandbox.launcher"):
+    for module in ("agent_core.jobs.relay", "agent_core.sandbox.launcher"):
         for compiled in (False, True):
             program._code(module, compiled=compiled)  # nobody may be unable to read where it comes from
     owner.place()

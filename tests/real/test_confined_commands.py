@@ -32,7 +32,7 @@ from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import cgroup, probe
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import Box
-from agent_core.services import Containment, Walls
+from agent_core.session.services import Containment, Walls
 from tests.core.session_support import Table, call, say
 from tests.core.test_process import alive, gone
 from tests.corpus import sandbox

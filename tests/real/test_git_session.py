@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
 from agent_core.sandbox.probe import layers
 from tests.core.git_support import git, repository
 from tests.fakes.model_server import ModelServer, Reply

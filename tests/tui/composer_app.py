@@ -14,8 +14,8 @@ from agent_core.ports.asking import Question
 from nanoherm_tui.history import History
 from nanoherm_tui.overlays.approval import ApprovalPanel
 from nanoherm_tui.panes.composer import Composer
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look, to_textual
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look, to_textual
 
 CSS = Path(nanoherm_tui.__file__).parent / "css"
 

@@ -6,8 +6,8 @@ from textual.app import App
 from textual.widgets import Static
 
 import nanoherm_tui
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look, to_textual
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look, to_textual
 
 CSS = Path(nanoherm_tui.__file__).parent / "css"
 

@@ -8,8 +8,8 @@ from textual.geometry import Region
 
 import nanoherm_tui
 from nanoherm_tui.panes.rows import RowsView
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look, to_textual
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look, to_textual
 
 THEMES, _ = load_themes()
 CSS = Path(nanoherm_tui.__file__).parent / "css"

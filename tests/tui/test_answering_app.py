@@ -4,18 +4,18 @@ import threading
 
 import pytest
 
-from agent_core import prompt
-from agent_core.budget import Budget
 from agent_core.llm import providers
 from agent_core.messages import Usage
-from agent_core.meter import SessionUsage
+from agent_core.mind import prompt
+from agent_core.mind.budget import Budget
+from agent_core.mind.meter import SessionUsage
 from agent_core.names import PERSONAS
 from agent_core.store.usage import ModelCost, Spent
 from nanoherm_tui import i18n
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.overlays.usage import UsageScreen, columns
 from nanoherm_tui.text import width
-from nanoherm_tui.usage_words import remarks, table
+from nanoherm_tui.words.usage import remarks, table
 from tests.fakes.model_server import ModelServer, Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage

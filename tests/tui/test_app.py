@@ -8,9 +8,9 @@ from itertools import chain, pairwise
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host
-from agent_core.house import Launch
-from agent_core.mailbox import Mailbox
+from agent_core.desk.host import Host
+from agent_core.desk.house import Launch
+from agent_core.session.mailbox import Mailbox
 from nanoherm_tui import interrupt, limits, symbols
 from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.bridge import Bridge

@@ -13,9 +13,9 @@ from nanoherm_tui import attention, limits, symbols
 from nanoherm_tui.attention import Call, Presence, calls, is_so, note_words, window_title
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.session_view import Waiting
-from nanoherm_tui.terminal_notes import GIVE_TITLE_BACK, KEEP_TITLE, has_title, note, title, wants_name, way
-from nanoherm_tui.tmux import Tmux
-from nanoherm_tui.tmux import read as read_tmux
+from nanoherm_tui.terminal.notes import GIVE_TITLE_BACK, KEEP_TITLE, has_title, note, title, wants_name, way
+from nanoherm_tui.terminal.tmux import Tmux
+from nanoherm_tui.terminal.tmux import read as read_tmux
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage
 

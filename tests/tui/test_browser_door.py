@@ -4,8 +4,8 @@ import pytest
 
 from nanoherm_tui.browser import door as doors
 from nanoherm_tui.browser.ground import begin, of_theme
-from nanoherm_tui.terminal_colours import guess_light
-from nanoherm_tui.theme_files import find_themes_dir, load_themes
+from nanoherm_tui.terminal.colours import guess_light
+from nanoherm_tui.theming.files import find_themes_dir, load_themes
 
 
 def door(address="127.0.0.1"):

@@ -9,7 +9,7 @@ import pytest
 from nanoherm_tui import limits
 from nanoherm_tui.browser import window as windows
 from nanoherm_tui.browser.window import Window, environment
-from nanoherm_tui.terminal import BROWSER, IN_BROWSER
+from nanoherm_tui.terminal.signals import BROWSER, IN_BROWSER
 
 TAKES_THE_TERMINAL = "import fcntl, os, signal, sys, termios, time, tty\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
 READY = "print('ready', flush=True)\n"

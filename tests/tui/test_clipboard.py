@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import AgentError
-from nanoherm_tui import clipboard, limits
-from nanoherm_tui.terminal import BROWSER, IN_BROWSER
+from nanoherm_tui import limits
+from nanoherm_tui.terminal import clipboard
+from nanoherm_tui.terminal.signals import BROWSER, IN_BROWSER
 
 TEXT = "first line\n第二行 “quoted” 🙂\n\ttab"
 

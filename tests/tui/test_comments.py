@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.host import Host
+from agent_core.desk.host import Host
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
 from nanoherm_tui.app import NanohermApp

@@ -20,15 +20,15 @@ from agent_core.messages import (
 from agent_core.store.compare import changed_files, common, compare
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
-from nanoherm_tui.compare_words import facts
 from nanoherm_tui.overlays.compare import CompareBody, CompareScreen
 from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.plain.comparing import compared_lines
 from nanoherm_tui.text import width
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look
 from nanoherm_tui.transcript.pairs import align
+from nanoherm_tui.words.compare import facts
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage

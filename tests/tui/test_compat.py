@@ -17,7 +17,6 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Label
 
-from nanoherm_tui import terminal_colours
 from nanoherm_tui.compat import reading
 from nanoherm_tui.compat.compositor import TightScreen
 from nanoherm_tui.compat.driver import OwnDriver, Writer
@@ -26,6 +25,7 @@ from nanoherm_tui.compat.kept_rules import keep_rules
 from nanoherm_tui.compat.reading import ReadByRead, read_lines_as_pastes
 from nanoherm_tui.compat.scrolling import set_scroll, thin_scrollbar
 from nanoherm_tui.compat.told import GroundTold, NameTold
+from nanoherm_tui.terminal import colours as terminal_colours
 from tests.tui.transcript_helpers import LOOK
 
 

@@ -13,7 +13,7 @@ from nanoherm_tui.panes.list_tab import Ask
 from nanoherm_tui.panes.memory_tab import OfSession
 from nanoherm_tui.panes.tab_titles import pages, title_row
 from nanoherm_tui.panes.turns_tab import TurnsTab
-from nanoherm_tui.server_words import ServerLine, SmallLine
+from nanoherm_tui.words.servers import ServerLine, SmallLine
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import PaneApp, lines
 from tests.tui.test_app import Stage

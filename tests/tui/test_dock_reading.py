@@ -8,9 +8,9 @@ from textual.events import Key
 from agent_core.errors import AgentError
 from agent_core.limits import TEXT_PAGE
 from agent_core.messages import DiffLine, FileDiff, Hunk
-from agent_core.preview import FileLines, FilePreview
 from agent_core.spill import Spilled, read_page
 from agent_core.text import diff
+from agent_core.workspace.preview import FileLines, FilePreview
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.panes.bodies import paint_row
 from nanoherm_tui.panes.diff import FOLD, diff_rows

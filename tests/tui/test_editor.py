@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from agent_core.errors import AgentError
-from nanoherm_tui import editor, limits
+from nanoherm_tui import limits
+from nanoherm_tui.terminal import editor
 
 
 def script(folder, body, name="ed it.py"):

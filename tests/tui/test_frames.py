@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from nanoherm_tui.frames import Frames, _between
+from nanoherm_tui.terminal.frames import Frames, _between
 
 WIDTH, HEIGHT = 30, 6
 STYLES = [

@@ -6,11 +6,11 @@ import time
 import pytest
 from rich.cells import cell_len
 
-from agent_core.disk_report import DiskReport
+from agent_core.desk.disk_report import DiskReport
 from agent_core.store.rows import SessionSize
 from nanoherm_tui import i18n, limits
-from nanoherm_tui.disk_words import parts, sessions
 from nanoherm_tui.overlays.disk import DiskScreen
+from nanoherm_tui.words.disk import parts, sessions
 from tests.tui.composer_app import ComposerApp, rows
 from tests.tui.overlay_app import OverlayApp
 

@@ -264,8 +264,8 @@ async def test_overlays_fit_every_size_and_survive_a_change_of_theme(make):
             for row in rows(app):
                 assert cell_len(row) == size[0]
                 assert not set(row) & set("…·│─▌■●◐→×—•")
-        from nanoherm_tui.theme_files import load_themes
-        from nanoherm_tui.themes import Look, to_textual
+        from nanoherm_tui.theming.files import load_themes
+        from nanoherm_tui.theming.themes import Look, to_textual
 
         theme = load_themes()[0]["nanoherm-light"]
         app.register_theme(to_textual(theme))

@@ -9,7 +9,7 @@ from nanoherm_tui.i18n import set_language
 from nanoherm_tui.overlays.question import question_rows, title
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.hunks import hunk_keys, left_of
-from nanoherm_tui.themes import Look
+from nanoherm_tui.theming.themes import Look
 from tests.fakes.model_server import Reply
 from tests.tui.composer_app import Question
 from tests.tui.overlay_app import shown

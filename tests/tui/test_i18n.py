@@ -11,10 +11,11 @@ from rich.cells import cell_len
 
 import agent_core
 import nanoherm_tui
-from agent_core import confinement, errors, reviewer
+from agent_core import confinement, errors
 from agent_core.errors import AgentError, ProviderError, ProviderErrorKind
 from agent_core.llm.providers import PRESETS, Endpoint
 from agent_core.llm.route import switch
+from agent_core.mind import reviewer
 from agent_core.names import MODES
 from agent_core.ports.asking import Question
 from agent_core.safety import aimed, danger, paths

@@ -9,17 +9,17 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
-from agent_core.image_child import PARTS
-from agent_core.images import Drawing
+from agent_core.images.child import PARTS
+from agent_core.images.reader import Drawing
 from agent_core.text.image_refs import REFERENCE
 from nanoherm_tui import i18n, symbols
 from nanoherm_tui.commands.looking import open_call
-from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.panes.bodies import paint_row
 from nanoherm_tui.panes.chips import Chips
 from nanoherm_tui.panes.image import Picture, can_draw, picture_rows
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look
+from nanoherm_tui.terminal.dropped import image_paths
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look
 from tests.core.image_support import image
 from tests.fakes.model_server import Reply
 from tests.tui.composer_app import ComposerApp, rows

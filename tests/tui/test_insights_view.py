@@ -12,10 +12,10 @@ from agent_core.messages import Usage
 from agent_core.store.insights import LENGTHS, DayUse, FolderUse, Insights, ToolUse
 from agent_core.store.usage import Booking, Costs, ModelCost, Spent
 from nanoherm_tui import symbols
-from nanoherm_tui.insight_plots import pictured
 from nanoherm_tui.overlays.insights import InsightBody, InsightScreen
-from nanoherm_tui.plots import GLYPHS, bar, columns, joined
 from nanoherm_tui.text import width
+from nanoherm_tui.words.insight_plots import pictured
+from nanoherm_tui.words.plots import GLYPHS, bar, columns, joined
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage

@@ -6,11 +6,11 @@ from rich.cells import cell_len
 
 from nanoherm_tui.actions import ACTIONS, BY_ID
 from nanoherm_tui.i18n import set_language, t
-from nanoherm_tui.key_changes import as_yaml, can_change, caution, fitting, refusals, told
 from nanoherm_tui.keymap import Keymap, load_keymap
 from nanoherm_tui.overlays.key_capture import KeyCapture
 from nanoherm_tui.overlays.keys import KeysScreen
 from nanoherm_tui.overlays.settings import SettingsScreen
+from nanoherm_tui.words.key_changes import as_yaml, can_change, caution, fitting, refusals, told
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage, launch

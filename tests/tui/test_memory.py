@@ -9,13 +9,13 @@ from agent_core.knowledge import Memory
 from agent_core.memory import staging
 from agent_core.text.diff import build
 from nanoherm_tui import commands, i18n, limits
-from nanoherm_tui.kept_titles import kept_title
-from nanoherm_tui.memory_words import in_words
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.memory import Found, MemoryScreen, detail
 from nanoherm_tui.overlays.pending import PendingScreen
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import note_words
+from nanoherm_tui.words.kept_titles import kept_title
+from nanoherm_tui.words.memory import in_words
 from screenshots.stage import Stage
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
-from agent_core.file_index import Answer, FileIndex, Hit
+from agent_core.workspace.index import Answer, FileIndex, Hit
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.overlays.mention import fitted
 from tests.tui.composer_app import ComposerApp, rows

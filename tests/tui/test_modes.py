@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from agent_core import events, intents
+from agent_core.desk.walls import WallsDesk
 from agent_core.names import MODES
-from agent_core.services import Containment
-from agent_core.walls_desk import WallsDesk
+from agent_core.session.services import Containment
 from nanoherm_tui import limits
 from nanoherm_tui.overlays.consent import Consent, ConsentScreen
-from nanoherm_tui.sandbox_words import sandbox_words
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.summary import status_info
+from nanoherm_tui.words.sandbox import sandbox_words
 from tests.fakes.model_server import Reply
 from tests.tui.composer_app import type_keys
 from tests.tui.overlay_app import OverlayApp, shown

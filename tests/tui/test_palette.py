@@ -224,7 +224,7 @@ async def test_the_bar_of_the_row_under_the_cursor_is_on_the_lists_ground_and_th
 async def test_an_overlay_is_never_muted_like_what_is_behind_it():
     app = OverlayApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        from nanoherm_tui.themes import Look
+        from nanoherm_tui.theming.themes import Look
 
         app.look = Look(app.look.theme, behind=True)
         open_palette(app)

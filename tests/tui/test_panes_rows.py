@@ -12,8 +12,8 @@ from nanoherm_tui.panes.pages import Book
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.wrapped import code_rows
 from nanoherm_tui.text import clean, visible, width
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look
 
 LOOKS = [Look(theme, no_color=False) for theme in load_themes()[0].values()]
 

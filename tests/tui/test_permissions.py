@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core.desk.permissions import ConfirmedMode, NoSandbox, Permissions, Project
 from agent_core.grants import SessionGrants
 from agent_core.grants_file import CommandGrant
-from agent_core.permissions import ConfirmedMode, NoSandbox, Permissions, Project
 from agent_core.ports.asking import Decided
 from agent_core.sandbox.policy import UNCONFINED, Box
-from agent_core.services import Containment
+from agent_core.session.services import Containment
 from agent_core.store.audit import Entry
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.overlays.permissions import PermissionsScreen
-from nanoherm_tui.permission_words import sections
+from nanoherm_tui.words.permissions import sections
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage

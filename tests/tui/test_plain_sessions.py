@@ -6,7 +6,7 @@ import time
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host
+from agent_core.desk.host import Host
 from agent_core.messages import Message, new_id, user
 from agent_core.ports.asking import Question
 from nanoherm_tui.plain.face import Face

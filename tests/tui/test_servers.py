@@ -14,7 +14,7 @@ from agent_core.servers import FormField, ServerRow
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.overlays.form import FormScreen
 from nanoherm_tui.overlays.servers import ServersScreen
-from nanoherm_tui.server_words import lines, problems
+from nanoherm_tui.words.servers import lines, problems
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from agent_core import events
-from agent_core.host import Host
+from agent_core.desk.host import Host
 from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.commands.settings import needs_setup
 from nanoherm_tui.opening import Start

@@ -7,7 +7,6 @@ import pytest
 from agent_core import intents
 from agent_core.background import Task, TaskOutput
 from nanoherm_tui import i18n, limits
-from nanoherm_tui.leaving_words import leaving_words
 from nanoherm_tui.panes import tasks as tab
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.status import StatusInfo, status_row
@@ -15,6 +14,7 @@ from nanoherm_tui.panes.tabbed import TABS
 from nanoherm_tui.panes.task_output import OutputWindow, Piece, Wanted
 from nanoherm_tui.panes.task_rows import output_rows
 from nanoherm_tui.text import width
+from nanoherm_tui.words.leaving import leaving_words
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import PaneApp, lines
 from tests.tui.test_app import Stage

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.doctor.check import has_problem
-from nanoherm_tui import limits, terminal_probe
-from nanoherm_tui.terminal_check import Terminal, checks
-from nanoherm_tui.terminal_probe import FOCUS, HELD_FRAMES, MODES, MOUSE, PASTE, SAMPLES, Answers, questions, read
+from nanoherm_tui import limits
+from nanoherm_tui.terminal import probe as terminal_probe
+from nanoherm_tui.terminal.check import Terminal, checks
+from nanoherm_tui.terminal.probe import FOCUS, HELD_FRAMES, MODES, MOUSE, PASTE, SAMPLES, Answers, questions, read
+from nanoherm_tui.terminal.tmux import Tmux
 from nanoherm_tui.text import width
-from nanoherm_tui.tmux import Tmux
 
 # -- the answers ------------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nanoherm_tui import terminal_colours
-from nanoherm_tui.terminal_answers import ANSWER, BEGUN, is_whole
-from nanoherm_tui.terminal_colours import GROUND, guess_light, is_light, read_colour, theme_for
+from nanoherm_tui.terminal import colours as terminal_colours
+from nanoherm_tui.terminal.answers import ANSWER, BEGUN, is_whole
+from nanoherm_tui.terminal.colours import GROUND, guess_light, is_light, read_colour, theme_for
 
 COLOURS = [
     ("rgb:ffff/ffff/ffff", "#ffffff"),

@@ -4,10 +4,10 @@ import pytest
 
 from nanoherm_tui import symbols
 from nanoherm_tui.compat.told import GroundTold
-from nanoherm_tui.eight_bit import MIN_CONTRAST, contrast, shown
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteScreen
-from nanoherm_tui.themes import GROUNDS
+from nanoherm_tui.terminal.eight_bit import MIN_CONTRAST, contrast, shown
+from nanoherm_tui.theming.themes import GROUNDS
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows
 from tests.tui.test_app import Stage

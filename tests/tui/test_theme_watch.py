@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.theme_watch import watch_themes
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.watch import watch_themes
 
 GOOD = 'base: nanoherm-dark\nroles:\n  accent: "#b0ffb0"\n'
 OTHER = 'base: nanoherm-dark\nroles:\n  accent: "#ffb0ff"\n'

@@ -9,12 +9,13 @@ from textual.color import Color
 from textual.widgets import Static
 
 from agent_core.errors import ConfigError
-from nanoherm_tui import safe_diffs, symbols
-from nanoherm_tui.eight_bit import _oklab, shown
+from nanoherm_tui import symbols
 from nanoherm_tui.i18n import texts
 from nanoherm_tui.panes import hunk_rows, sessions
-from nanoherm_tui.theme_files import find_themes_dir, load_theme, load_themes
-from nanoherm_tui.themes import MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
+from nanoherm_tui.terminal.eight_bit import _oklab, shown
+from nanoherm_tui.theming import safe_diffs
+from nanoherm_tui.theming.files import find_themes_dir, load_theme, load_themes
+from nanoherm_tui.theming.themes import MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
 from nanoherm_tui.transcript import render
 
 SHIPPED = ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light")

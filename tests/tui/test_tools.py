@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from agent_core.tool_list import tool_list
+from agent_core.desk.tool_list import tool_list
 from agent_core.tools.builtin import builtin_tools
 from agent_core.toolsets import SHOWN, tools_of
 from nanoherm_tui.i18n import set_language, texts

@@ -6,7 +6,7 @@ import pytest
 from textual import events
 
 from agent_core import intents
-from agent_core.host import Host
+from agent_core.desk.host import Host
 from agent_core.names import MODES
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.app import NanohermApp

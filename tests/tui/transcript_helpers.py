@@ -6,8 +6,8 @@ from textual.app import App, ComposeResult
 
 from agent_core import events as ev
 from agent_core.messages import Message, ToolCall, ToolResult, tool
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.themes import Look
+from nanoherm_tui.theming.files import load_themes
+from nanoherm_tui.theming.themes import Look
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import Moment, render
 from nanoherm_tui.transcript.view import TranscriptView

@@ -1,0 +1,1 @@
+"""What every face calls, and where all rooms are put together as the config wants it."""

@@ -1,0 +1,1 @@
+"""Images for a model and a terminal: taken in, scaled, kept beside drafts, refused with the reason."""

@@ -1,0 +1,1 @@
+"""Commands that run beside the conversation and may outlive the program."""
