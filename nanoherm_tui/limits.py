@@ -84,6 +84,7 @@ NOTE_LINES: Final = 12  # paths that a notice lists; the rest is counted
 USER_LINES: Final = 24  # a longer message of the user's is folded
 USER_LINES_FOLDED: Final = 12  # what a folded one shows
 CARD_LINES: Final = 20  # of a result on an unfolded card; the dock has all of it
+CARD_END: Final = 8  # of longer output of the person's own command, its end: with its head it fits the lowest screens
 WALKED_WINDOWS: Final = 4  # the window goes row by row as far as this; further it jumps, and draws nothing between
 DRAG_SECONDS: Final = 0.06  # between two rows while text is dragged over the edge: sixteen a second can be followed
 COPY_DRAWN: Final = 64 * KB  # characters of a selection drawn to be copied, in a quarter of a second

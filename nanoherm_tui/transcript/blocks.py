@@ -107,6 +107,8 @@ class Card:
     progress: str = ""
     rows: tuple[str, ...] = ()
     more_lines: int = 0
+    is_end: bool = False
+    """The rows are the end of the result; the lines that are not shown stand before them."""
     open: bool = False
     join: str = "\n"
     gap: bool = False

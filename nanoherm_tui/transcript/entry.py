@@ -208,7 +208,8 @@ def _thought_blocks(entry: Entry) -> Iterable[Thought | ThoughtText]:
 
 
 def _with_rows(card: Card, entry: Entry) -> Card:
-    """The card with the rows it shows below its head: a failure's preview, or the start of an opened result."""
+    """The card with the rows it shows below its head: a failure's preview, the start of an opened result, or the end of
+    what the person's own command wrote at length, where its errors stand."""
     if not entry.open or not entry.text.strip():
         return card
     lines = clean(entry.text).rstrip("\n").split("\n")
@@ -216,9 +217,11 @@ def _with_rows(card: Card, entry: Entry) -> Card:
         del lines[0]  # the person looks for what it wrote; how it ended stands above
     if not lines:
         return card
-    return replace(
-        card, rows=tuple(lines[: limits.CARD_LINES]), more_lines=max(0, len(lines) - limits.CARD_LINES), open=True
-    )
+    more, is_end = max(0, len(lines) - limits.CARD_LINES), False
+    if card.name == SHELL and more:
+        more, is_end = len(lines) - limits.CARD_END, True
+    shown = lines[more:] if is_end else lines[: limits.CARD_LINES]
+    return replace(card, rows=tuple(shown), more_lines=more, is_end=is_end, open=True)
 
 
 def can_open(entry: Entry) -> bool:

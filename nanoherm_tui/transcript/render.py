@@ -188,12 +188,15 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
     head.text = head.text.rstrip()
     rows = [head]
     margin: list[Ink] = [(" " * TEXT_AT, ground)]
+    if block.is_end:
+        note = f"{sym('cut')} {t('transcript.before_in_dock')}"
+        rows.append(row_of(width, look, margin, (), tail=[(cells.cut(note, room), muted)]))
     for number, line in enumerate(block.rows):
         style = look.style("fail") if block.state == "failed" and number == 0 and not block.open else muted
         row = row_of(width, look, margin, [(cells.cut(line, room), style)])
         row.text = line
         rows.append(row)
-    if block.more_lines:
+    if block.more_lines and not block.is_end:
         note = f"{sym('cut')} {t('transcript.more_in_dock', n=block.more_lines)}"
         rows.append(row_of(width, look, margin, (), tail=[(cells.cut(note, room), muted)]))
     return rows

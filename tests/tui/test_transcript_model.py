@@ -339,7 +339,8 @@ def test_the_persons_own_command_goes_on_when_the_turn_ends_and_while_another_ca
         ("exit code 0 (0.1 s)\na  b\n中文", ("a  b", "中文")),
         ("exit code 0 (0.1 s)", ()),
         ("ended by signal 9 after 0.1 s\nb", ("ended by signal 9 after 0.1 s", "b")),
-        ("exit code 0 (0.1 s)\n" + "x\n" * 300, ("x",) * limits.CARD_LINES),
+        ("exit code 0 (0.1 s)\n" + "x\n" * limits.CARD_LINES, ("x",) * limits.CARD_LINES),
+        ("exit code 0 (0.1 s)\n" + "x\n" * 300 + "end", ("x",) * (limits.CARD_END - 1) + ("end",)),
     ],
 )
 def test_what_the_persons_own_command_wrote_is_shown_at_once(text, rows, stored):
@@ -352,7 +353,8 @@ def test_what_the_persons_own_command_wrote_is_shown_at_once(text, rows, stored)
         shown.apply(ev.finished(result))
     (entry,) = shown.entries
     (card,) = entry.blocks
-    assert (card.rows, card.more_lines) == (rows, 280 if len(rows) == limits.CARD_LINES else 0)
+    assert card.rows == rows
+    assert (card.more_lines, card.is_end) == ((301 - limits.CARD_END, True) if "end" in rows else (0, False))
     assert shown.toggle(entry)
     assert entry.blocks[0].rows == (), "Space folds it"
 
