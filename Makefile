@@ -20,9 +20,9 @@ unexport PYTHONDONTWRITEBYTECODE
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
 
-# A file's tests stay together: some share a program that they have started. Many wait much of their time, so there is
-# one process more than there are cores; tests/conftest.py puts the files that take longest first.
-PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# A file's tests stay together: some share a program that they have started. Many wait much of their time, so there are
+# two processes more than there are cores; tests/conftest.py puts the files that take longest first.
+PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
