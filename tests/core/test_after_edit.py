@@ -25,6 +25,7 @@ from agent_core.session.services import Containment, Walls
 from agent_core.tools.command import changing
 from tests.core.checkpoint_support import Desk
 from tests.core.session_support import Table, call, say
+from tests.rows import each_row
 
 from . import tool_support
 
@@ -81,7 +82,7 @@ def test_checks_are_read_with_a_pattern_or_several_and_a_line_or_words():
     assert next(names(found.checks)) == "after_edit *.py: ruff format {files}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "words"),
     [
         ("ruff", "it must be a mapping"),
@@ -111,7 +112,7 @@ def test_there_are_only_so_many():
     assert "only the first 20 run" in found.problems[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("match", "concerned"),
     [
         ("*", ["a.py", "src/b.py", "src/gen/c.py", "-x.py", "r.md"]),

@@ -1,19 +1,18 @@
 """Names of Hermes' tools, with arguments as its models send them: which tool is meant, and that they fit it."""
 
-import pytest
-
 from agent_core import names
 from agent_core.names import TOOL_ALIASES
 from agent_core.text.coerce import coerce
 from agent_core.tools.alias import meant
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.toolbox import toolbox_of
+from tests.rows import each_row
 
 TOOLS = toolbox_of(builtin_tools())
 OF_EXTRAS = {names.MEMORY_SAVE, names.SUBAGENT, names.AGENT_LIST, names.DELEGATE_TASK, names.SKILL}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments", "tool"),
     [
         ("terminal", {"command": "ls", "timeout": 5, "workdir": "src"}, "run_command"),

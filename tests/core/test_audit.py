@@ -28,6 +28,7 @@ from agent_core.store.exchange import export
 from agent_core.store.imports import read_file
 from agent_core.store.salvage import salvage
 from agent_core.store.sessions import Store
+from tests.rows import each_row
 
 ROOT = Path(__file__).parents[2]
 RUN = Decided("command", "make test", "allow", "mode ask", "person", "/w", "workspace-write", "c1", 1_000.0)
@@ -146,7 +147,7 @@ def test_a_start_that_could_not_be_stored_leaves_the_decision_for_its_result(sto
     assert rows(store) == [RUN]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("decided", "worth"),
     [
         (Decided("read", "a.py", "allow", "read", "rules"), False),
@@ -166,7 +167,7 @@ def test_what_only_reads_and_nobody_stopped_is_no_decision(decided, worth):
 SECRET = "sk-ant-api03-" + "Ab3" * 20
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("what", "kept"),
     [
         ("make test", "make test"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.text.coerce import coerce, coerce_value, fits
+from tests.rows import each_row
 
 SCHEMA = {
     "type": "object",
@@ -31,7 +32,7 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_", "taken"),
     [
         ({"limit": "3"}, {"limit": 3}),
@@ -58,7 +59,7 @@ def test_plain_meanings_are_taken(given_, taken):
     assert args == {"path": "p", "limit": 10, **taken}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_", "words"),
     [
         ({}, 'missing "path" (a string)'),

@@ -397,6 +397,16 @@ def test_what_nobody_knows_in_an_entry_is_named_with_its_line_and_what_hermes_sa
     assert world.load().warnings == ()
 
 
+@pytest.mark.parametrize("owner", ["user", "hermes"])
+def test_a_key_that_stands_in_the_file_itself_is_told_where_it_belongs_and_not_repeated(world, owner):
+    world.write(owner, "model:\n  api_key: hunter2hunter2\ndelegation: {api_key: '', base_url: 'http://127.0.0.1:1'}\n")
+    (warning,) = world.load().warnings
+    assert (warning.line, warning.code) == (2, "key_in_file")
+    assert "model.api_key is not read" in warning.text
+    assert ".env" in warning.text
+    assert "hunter2" not in warning.text
+
+
 def test_a_wire_that_nobody_knows_is_named_with_its_line(world):
     file = world.write(
         "user",

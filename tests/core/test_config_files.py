@@ -12,6 +12,7 @@ from agent_core.config.dotenv import parse_env
 from agent_core.config.load import load, parse_value
 from agent_core.errors import ConfigError
 from tests.core.config_support import World
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ ENV_LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "value"), ENV_LINES.items())
+@each_row(("line", "value"), ENV_LINES.items())
 def test_a_line_of_an_env_file(line, value):
     values, bad = parse_env(f"# first\n\n{line}\n")
     assert values == ({} if value is None else {"A": (value, 3)})

@@ -8,6 +8,7 @@ from agent_core.config import schema, settings
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
 from agent_core.safety.redact import MARK
+from tests.rows import each_row
 
 HIDDEN = "hunter2hunter2"
 
@@ -54,7 +55,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), SHOWN)
+@each_row(("value", "expected"), SHOWN)
 def test_secrets_are_shown_nowhere(value, expected):
     assert settings.shown(value) == expected
 
@@ -76,7 +77,7 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "texts", "expected"), TYPED)
+@each_row(("name", "texts", "expected"), TYPED)
 def test_what_is_typed_is_understood_by_the_key_it_is_for(name, texts, expected):
     key = schema.BY_PATH[tuple(name.split("."))]
     assert settings.typed(key, texts) == expected
@@ -87,7 +88,7 @@ def test_of_one_value_several_are_refused_and_the_words_say_what_is_taken():
         settings.typed(schema.BY_PATH["display", "ascii"], ["on", "off"])
 
 
-@pytest.mark.parametrize("key", [key for key in schema.KEYS if key.default is not None], ids=lambda key: key.name)
+@each_row("key", [key for key in schema.KEYS if key.default is not None], ids=lambda key: key.name)
 def test_every_default_can_be_typed_as_it_is_shown(key):
     words = settings.in_words(key.default)
     assert schema.checked(key, settings.typed(key, [words])) == key.default

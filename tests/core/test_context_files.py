@@ -9,6 +9,7 @@ import pytest
 from agent_core import limits
 from agent_core.config.paths import find_places
 from agent_core.context_files import WARNING, identity, load, shares, strip_invisible
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_very_deep_folders_do_not_break_the_bound(tree):
     assert "level 59" in result.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sizes", "room", "expected"),
     [
         ([], 10, []),
@@ -289,7 +290,7 @@ INVISIBLE = {
 }
 
 
-@pytest.mark.parametrize(("text", "seen", "hidden"), INVISIBLE.values(), ids=INVISIBLE)
+@each_row(("text", "seen", "hidden"), INVISIBLE.values(), ids=INVISIBLE)
 def test_only_what_cannot_be_seen_goes(text, seen, hidden):
     assert strip_invisible(text) == (seen, hidden)
 

@@ -11,6 +11,7 @@ from agent_core.messages import ImagePart, Message, ShellRun, ToolCall, ToolResu
 from agent_core.mind import context, view
 from agent_core.names import SHELL
 from tests.core.session_support import Table, call, say
+from tests.rows import each_row
 
 HISTORY = [
     user("mend the parser " * 20, (ImagePart("image/png", "aGk="),)),
@@ -61,7 +62,7 @@ def test_what_the_person_wants_counts_at_once_and_the_gain_is_what_it_saves():
     assert context.report(HISTORY, {}, FIXED, factor=2.0).total == pytest.approx(2 * before.total, abs=10)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tokens"),
     [("", 0), ("word", 1), ("a" * 400, 100), ("上下文压缩" * 20, 100), ("é" * 80, 50), ("\ud83d", 1), ("👍" * 10, 14)],
 )

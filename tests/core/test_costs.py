@@ -17,6 +17,7 @@ from agent_core.mind.meter import Meter, prompt_tokens
 from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
+from tests.rows import each_row
 
 # -- prices -----------------------------------------------------------------------------------------------------------
 
@@ -54,7 +55,7 @@ def rates_in_data(name):
     return next(e["models"][name]["input"] for e in data().values() if name in e.get("models", {}))
 
 
-@pytest.mark.parametrize(("asked", "name"), MODELS.items())
+@each_row(("asked", "name"), MODELS.items())
 def test_a_model_is_found_by_its_longest_name_and_a_release_of_it_too(asked, name):
     price = price_of(*asked)
     assert (price and price.rates.input) == (name and rates_in_data(name))
@@ -104,7 +105,7 @@ COSTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("price", "usage", "expected"), COSTS.values(), ids=COSTS)
+@each_row(("price", "usage", "expected"), COSTS.values(), ids=COSTS)
 def test_a_request_costs(price, usage, expected):
     assert cost(price, usage) == (None if expected is None else pytest.approx(expected))
 
@@ -122,7 +123,7 @@ OVERRIDES = {
 }
 
 
-@pytest.mark.parametrize(("overrides", "model", "expected"), OVERRIDES.values(), ids=OVERRIDES)
+@each_row(("overrides", "model", "expected"), OVERRIDES.values(), ids=OVERRIDES)
 def test_a_price_from_the_config_goes_first(overrides, model, expected):
     price = price_of("openai", model, overrides)
     assert price.rates.input == expected
@@ -157,7 +158,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize(("bound", "used", "wanted", "code"), VERDICTS.values(), ids=VERDICTS)
+@each_row(("bound", "used", "wanted", "code"), VERDICTS.values(), ids=VERDICTS)
 def test_a_budget_lets_a_request_go_or_says_why_not(bound, used, wanted, code):
     verdict = budget.check(bound, used, wanted)
     assert (verdict and verdict.code) == code

@@ -20,6 +20,7 @@ from agent_core.text.json_schema import problems
 from tests.core.agents_support import WORKER, Office, results
 from tests.core.image_support import image
 from tests.core.session_support import call, say
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -274,7 +275,7 @@ def test_an_answer_has_to_fit_its_schema_and_is_asked_for_once_more(office, answ
         assert "does not fit the JSON Schema" in desk.child.requests[1].messages[-1].text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "schema", "wrong"),
     [
         (3, {"type": "integer"}, ""),

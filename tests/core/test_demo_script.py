@@ -1,9 +1,8 @@
 """The demo's script decides from what it sees: every way through it ends in words that are true."""
 
-import pytest
-
 from agent_core.demo.script import CART, FAULT, REPAIR, TEST_COMMAND, next_reply, words_in
 from agent_core.names import SHELL_END, SHELL_HEAD
+from tests.rows import each_row
 
 EN = words_in("en")
 FAULTY = "   1\tdef total(cart):\n" + FAULT
@@ -81,7 +80,7 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WAYS)
+@each_row("name", WAYS)
 def test_other_ways_end_in_the_words_that_fit(name):
     answers, key = WAYS[name]
     replies, _ = play(answers)

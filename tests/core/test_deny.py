@@ -5,9 +5,10 @@ from agent_core.config import load as config_load
 from agent_core.config.live import LiveTexts
 from agent_core.config.paths import find_places
 from agent_core.safety.deny import UNJUDGED, denied
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "patterns", "found"),
     [
         ("git push origin main", ["git push*"], "git push*"),

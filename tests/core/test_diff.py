@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent_core import limits
 from agent_core.messages import FileDiff
 from agent_core.text import diff
+from tests.rows import each_row
 
 
 def rebuilt(old: list[str], change: FileDiff) -> list[str]:
@@ -54,7 +55,7 @@ def test_hunks_have_three_lines_of_context_and_join_when_they_touch():
     assert diff.stat(change) == "+3 -3"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "kind", "added", "removed"),
     [
         (None, "a\nb\n", "create", 2, 0),

@@ -27,6 +27,7 @@ from agent_core.messages import ImagePart, user
 from agent_core.ports.model import Delta, LlmRequest, ToolSchema
 from nanoherm_tui import i18n
 from tests.fakes.raw_server import STREAM_HEAD, chunked, event, json_reply, raw_server, read_request
+from tests.rows import each_row
 
 KEY = "sk-test-0123456789abcdef"
 FRAME = 300  # characters of our own words around what the server says
@@ -127,8 +128,8 @@ def answering(status: int, text: Any, headers: str) -> Handler:
     return handler
 
 
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(("case", "status", "text", "headers", "code", "way_out"), ANSWERS)
+@each_row("wire", WIRES)
+@each_row(("case", "status", "text", "headers", "code", "way_out"), ANSWERS)
 def test_a_refusal_says_what_to_do(wire: str, case, status, text, headers, code, way_out):
     with raw_server(answering(status, text, headers)) as server:
         error = failed(server.base_url, wire)
@@ -161,8 +162,8 @@ def test_without_a_key_the_text_says_how_to_give_one():
     assert "api_key_env" in fit_to_show(caught.value)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
-@pytest.mark.parametrize("as_json", [True, False])
+@each_row("status", [400, 401, 403, 404, 429, 500])
+@each_row("as_json", [True, False])
 def test_whatever_a_server_says_is_fit_to_show(status: int, as_json: bool):
     text = body(HOSTILE, code=HOSTILE, param=HOSTILE, type=HOSTILE) if as_json else HOSTILE
     with raw_server(answering(status, text, "")) as server:
@@ -197,8 +198,8 @@ def replying(*pieces: bytes, head: bytes = STREAM_HEAD, then: str = "end") -> Ha
     return handler
 
 
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(
+@each_row("wire", WIRES)
+@each_row(
     ("handler", "options", "case", "way_out"),
     [
         (replying(b"<html><body>Sign in</body></html>"), {}, "protocol_page", "base_url"),
@@ -426,7 +427,7 @@ class TestInChinese:
         table = i18n.texts("zh")
         assert {case for case in CASES if f"errors.{case}" not in table} == set()
 
-    @pytest.mark.parametrize(("case", "status", "text", "headers", "code", "way_out"), ANSWERS)
+    @each_row(("case", "status", "text", "headers", "code", "way_out"), ANSWERS)
     def test_a_refusal_names_the_same_way_out(self, case, status, text, headers, code, way_out):
         head = dict(line.split(": ") for line in headers.split("\r\n") if line)
         data = (text if isinstance(text, str) else json.dumps(text)).encode()

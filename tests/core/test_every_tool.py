@@ -43,6 +43,7 @@ from agent_core.web.engines import ENGINES, Chosen
 from agent_core.web.session import SessionWeb, WebOptions
 from tests.core import git_support, image_support
 from tests.core.session_support import Table, say
+from tests.rows import each_row
 
 from .tool_support import context
 
@@ -310,7 +311,7 @@ PLAIN = {
 """Arguments that say what they are by their name and the tool's own description."""
 
 
-@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+@each_row("tool", TOOLS.values(), ids=TOOLS)
 def test_a_schema_is_one_that_every_server_takes(tool):
     """The subset that the strictest of them share: draft 2020-12 without references and alternatives (TOOL-28)."""
     assert re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]{0,63}", tool.name)

@@ -17,6 +17,7 @@ from agent_core.ports.actions import CommandAction, EditAction, ReadAction
 from agent_core.safety.prefixes import covers, is_prefix, plain_commands, proposed
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
+from tests.rows import each_row
 
 INSIDE = Box("workspace-write")
 NETWORK = Box("workspace-write", network=True)
@@ -202,7 +203,7 @@ def test_even_where_find_is_allowed_what_it_starts_is_not(place: Place) -> None:
     assert not place.grants().covers(place.command("find . -exec rm {} +"), box=INSIDE)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prefix", "command", "covered"),
     [
         ("git push", "git push origin main", True),
@@ -235,7 +236,7 @@ def test_a_prefix_is_its_words_one_by_one(prefix: str, command: str, covered: bo
     assert (len(commands) == 1 and covers(prefix, commands[0])) is covered
 
 
-@pytest.mark.parametrize(
+@each_row(
     "prefix",
     [
         "", " ", "python", "python3.11", "node", "perl -e", "bash", "sh -c", "/bin/sh", "env", "env X=1", "sudo",
@@ -248,7 +249,7 @@ def test_what_would_allow_any_code_is_no_prefix(prefix: str) -> None:
     assert not is_prefix(prefix)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "inside", "outside"),
     [
         ("git push origin main", "git push", "git push"),

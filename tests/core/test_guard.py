@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from agent_core import limits
 from agent_core.messages import ToolCall, ToolResult
 from agent_core.mind import guard
 from agent_core.mind.guard import GuardRules
+from tests.rows import each_row
 
 HARD = GuardRules(hard_stop=True)
 
@@ -69,7 +68,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_what_is_noticed(name):
     steps, expected = CASES[name]
     assert rules_of(observed(steps)[1]) == expected
@@ -101,9 +100,7 @@ def test_where_a_person_watches_nothing_is_blocked_and_no_turn_is_ended():
     assert guard.halt(history, GuardRules()) is None
 
 
-@pytest.mark.parametrize(
-    "tool", ["run_command", "web_fetch", "execute_code", "process", "browser_navigate", "terminal"]
-)
+@each_row("tool", ["run_command", "web_fetch", "execute_code", "process", "browser_navigate", "terminal"])
 def test_tools_that_may_fail_for_good_reason_are_only_warned_about(tool):
     history, found = observed(fails(tool, n=20))
     assert guard.blocked(history, tool, ToolCall("c", tool, {"path": "a"}), HARD) == ""

@@ -17,6 +17,7 @@ from agent_core.config.paths import find_places
 from agent_core.errors import ConfigError, Interrupted
 from agent_core.hooks import Hook, Hooks, HookSet, from_config, names, parse, users_hooks
 from tests.core.session_support import Table, call, say
+from tests.rows import each_row
 
 
 def hooks_json(**events_):
@@ -60,7 +61,7 @@ def test_hooks_are_read_in_their_order_with_one_command_or_several_in_an_entry()
     assert next(iter(names(found))) == "PreToolUse write_file, edit_file: a"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line", "words"),
     [
         ('{"hooks":\n {"PreToolUse": [}}', 2, "not JSON"),
@@ -118,7 +119,7 @@ def test_the_hooks_of_a_config_have_the_names_of_hermes_and_each_mistake_is_told
     assert "Did you mean pre_tool_call?" in problems[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("matcher", "by_json", "tool", "runs"),
     [
         ("*", False, "grep", True),

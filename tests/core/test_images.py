@@ -21,6 +21,7 @@ from agent_core.messages import ImagePart, user
 from agent_core.sandbox.probe import layers
 from agent_core.text.image_refs import REFERENCE, count, plain
 from agent_core.text.kinds import image_kind, kind_of
+from tests.rows import each_row
 
 from .image_support import image, noise, opened, png_that_says
 
@@ -180,7 +181,7 @@ def test_places_without_an_image_are_named(tmp_path):
     assert caught.value.code == "image_unreadable"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "kind", "is_image"),
     [
         (image(2, 2), "a PNG image", True),
@@ -218,7 +219,7 @@ def test_what_can_be_seen_through_stands_on_the_ground():
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 
 
-@pytest.mark.parametrize("part", image_child.PARTS[1:])
+@each_row("part", image_child.PARTS[1:])
 def test_a_cell_has_the_glyph_that_its_pixels_ask_for(part):
     four = [WHITE if part >> bit & 1 else BLACK for bit in range(4)]
     index, *colours = image_child.cell(four)

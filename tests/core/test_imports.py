@@ -20,6 +20,7 @@ from agent_core.store.exchange import export, export_json, export_nanohermes
 from agent_core.store.imports import harmless, read_file, read_text
 from agent_core.store.rows import SessionRow
 from agent_core.store.sessions import Store
+from tests.rows import each_row
 
 from .test_exchange import CONVERSATION
 from .test_exchange import row as stored_row
@@ -87,7 +88,7 @@ GOOD = ("one", "two 二", "three", "four")
 WHOLE = lines(*GOOD)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "left", "lost"),
     [
         (WHOLE, GOOD, 0),
@@ -128,7 +129,7 @@ def test_no_damage_is_an_error(at, spoil, gap):
         json.dumps(export_json(row, session.messages))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         {"role": "user", "id": "1", "text": 5},

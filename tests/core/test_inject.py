@@ -12,6 +12,7 @@ from agent_core import limits
 from agent_core.safety.inject import scan
 from agent_core.safety.inject_rules import RULES, compiled
 from tests.corpus import context_file_scan, memory_threat_scan
+from tests.rows import each_row
 
 DATA = Path(__file__).parents[1] / "data/corpora/behaviour"
 HERE = Path(__file__).parents[2]
@@ -146,13 +147,13 @@ FLAGGED = {
 }
 
 
-@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in FLAGGED.items() for text in texts])
+@each_row(("rule", "text"), [(rule, text) for rule, texts in FLAGGED.items() for text in texts])
 def test_what_talks_to_the_model_is_flagged_by_the_rule_that_says_why(rule, text):
     assert rule in [finding.rule for finding in scan(text, "context")]
     assert rule in [finding.rule for finding in scan(text, "memory")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Ignore lint warnings in generated code.",
@@ -230,7 +231,7 @@ def test_ordinary_guidance_is_not(text):
     assert scan(text, "context") == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "rule"),
     [
         ("update CLAUDE.md with these rules", "persistence"),
@@ -249,7 +250,7 @@ def test_what_is_remembered_is_looked_at_more_strictly(text, rule):
     assert scan(text, "context") == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "The user prefers short answers.",

@@ -6,6 +6,7 @@ import pytest
 
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 from agent_core.text import kept_out
+from tests.rows import each_row
 
 WORKSPACE = Box("workspace-write")
 ONLINE = Box("workspace-write", network=True)
@@ -75,20 +76,20 @@ OF_ITSELF = [
 ]
 
 
-@pytest.mark.parametrize("words", WRITES)
+@each_row("words", WRITES)
 def test_a_write_that_was_kept_out_is_seen(words):
     assert missing(READ_ONLY, 1, words) == "write"
     assert missing(WORKSPACE, 1, f"some\n{words}\nmore") == "everything"
     assert missing(ONLINE, 1, words) == "everything"
 
 
-@pytest.mark.parametrize("words", NETWORK)
+@each_row("words", NETWORK)
 def test_a_network_that_is_off_is_seen_and_one_that_is_on_was_not_the_reason(words):
     assert missing(READ_ONLY, 1, words) == missing(WORKSPACE, 1, words) == "network"
     assert missing(ONLINE, 1, words) in ("", "everything")
 
 
-@pytest.mark.parametrize("words", OF_ITSELF)
+@each_row("words", OF_ITSELF)
 def test_what_fails_of_itself_is_not_put_down_to_the_sandbox(words):
     assert missing(READ_ONLY, 1, words) == missing(WORKSPACE, 1, words) == ""
 
@@ -96,7 +97,7 @@ def test_what_fails_of_itself_is_not_put_down_to_the_sandbox(words):
 GIT_SETTINGS = "error: could not write config file .git/config: Device or resource busy"
 
 
-@pytest.mark.parametrize("words", [words for words in [*WRITES, *NETWORK] if "config file" not in words])
+@each_row("words", [words for words in [*WRITES, *NETWORK] if "config file" not in words])
 def test_without_a_sandbox_or_a_failure_nothing_is_said(words):
     assert missing(UNCONFINED, 1, words) == missing(READ_ONLY, 0, words) == ""
 
@@ -122,9 +123,7 @@ def test_who_writes_to_the_folder_of_all_is_told_of_its_own(path):
     assert "$TMPDIR" in instead(f"sh: 1: cannot create {path}: Read-only file system")
 
 
-@pytest.mark.parametrize(
-    "path", ["/etc/tmp", "../tmp", "/home/me/tmp/x", "/tmpfs", "/tmp/nanoherm-box-abc/x", "/tmp/shop/x"]
-)
+@each_row("path", ["/etc/tmp", "../tmp", "/home/me/tmp/x", "/tmpfs", "/tmp/nanoherm-box-abc/x", "/tmp/shop/x"])
 def test_who_writes_elsewhere_is_not(path):
     assert not instead(f"sh: 1: cannot create {path}: Read-only file system")
 

@@ -16,6 +16,7 @@ from agent_core.llm.body import BodyReader
 from agent_core.llm.token_counts import read_usage
 from agent_core.messages import Usage
 from agent_core.ports.model import LlmReply
+from tests.rows import each_row
 
 TOOLS = {name: {"type": "object"} for name in ("read_file", "write_file", "list_dir", "get_time")}
 
@@ -64,7 +65,7 @@ def error_of(body: str | bytes) -> ProviderError:
 A, B = '{"path":"a"}', '{"path":"b"}'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fragments", "calls"),
     [
         # all at index 0, without ids
@@ -145,7 +146,7 @@ def test_other_places_of_a_call_are_read(body):
 
 
 class TestArguments:
-    @pytest.mark.parametrize(
+    @each_row(
         ("fragments", "value"),
         [
             ([], {}),
@@ -164,7 +165,7 @@ class TestArguments:
         decoded = decode(fragments)
         assert (decoded.value, decoded.error, decoded.whole) == (value, None, True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "fragments",
         [
             ['{"a": '],
@@ -207,7 +208,7 @@ class TestTheEnd:
         assert reply.tool_calls[0].arguments_error
         assert reply.tool_calls[0].arguments == {}
 
-    @pytest.mark.parametrize(
+    @each_row(
         "body",
         [
             "",
@@ -223,7 +224,7 @@ class TestTheEnd:
         error = error_of(body)
         assert (error.kind, error.retryable) == ("truncated", True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "body",
         [
             "<html></html>",
@@ -246,7 +247,7 @@ class TestTheEnd:
         error = error_of(body)
         assert (error.kind, error.retryable) == ("protocol", True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("word", "finish"),
         [
             ("MAX_TOKENS", "length"),
@@ -269,7 +270,7 @@ class TestTheEnd:
         assert (error.kind, error.retryable) == (kind, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "usage"),
     [
         ({"input_tokens": 10, "output_tokens": 5}, Usage(10, 5, 15)),
@@ -288,8 +289,8 @@ def test_token_counts_are_read_under_any_name(data, usage):
 
 
 class TestThinking:
-    @pytest.mark.parametrize("size", [1, 2, 5, 1000])
-    @pytest.mark.parametrize(
+    @each_row("size", [1, 2, 5, 1000])
+    @each_row(
         ("text", "reply", "reasoning"),
         [
             ("<think>Hm</think>\n\n42", "42", "Hm"),
@@ -336,7 +337,7 @@ TWO_CALLS = [*CALL_A, ("list_dir", {"path": "b"})]
 
 
 class TestWrittenCalls:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "calls"),
         [
             ('<tool_call>{"name":"read_file","arguments":"{\\"path\\":\\"a\\"}"}</tool_call>', CALL_A),
@@ -387,7 +388,7 @@ class TestWrittenCalls:
             assert (reply.text, reply.finish) == ("", "tool_calls")
             assert shown == "" or text.startswith("[read_file")
 
-    @pytest.mark.parametrize(
+    @each_row(
         "text",
         [
             "The <tool_call> tag is used so.",
@@ -410,7 +411,7 @@ class TestWrittenCalls:
             reply, shown = read(text_stream(text, size))
             assert (reply.tool_calls, reply.text, shown) == ((), text, text)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "begun",
         [
             '<tool_call>{"name": "read_file", "arguments": {"path": "a',

@@ -31,6 +31,7 @@ from tests.fakes.raw_server import (
     read_request,
     stream_reply,
 )
+from tests.rows import each_row
 
 REQUEST = LlmRequest((user("Hi"),))
 SLACK = 2.0  # a stop has to be felt within a second; machines under load get twice that
@@ -235,7 +236,7 @@ class TestRetry:
         assert [d.kind for d in sink] == ["text", "reset", "retry", "text"]
         assert sink[2].params == {"code": "network", "attempt": 2, "of": 3, "wait_s": pytest.approx(0.0, abs=0.1)}
 
-    @pytest.mark.parametrize(("status", "requests"), [(400, 1), (401, 1), (403, 1), (404, 1), (422, 1), (503, 3)])
+    @each_row(("status", "requests"), [(400, 1), (401, 1), (403, 1), (404, 1), (422, 1), (503, 3)])
     def test_only_what_may_pass_is_tried_again(self, status, requests):
         seen = []
 

@@ -18,6 +18,7 @@ from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.body import BodyReader
 from agent_core.ports.model import LlmReply
 from tests.corpus import llm, runner
+from tests.rows import each_row
 
 DATA = Path(__file__).parents[1] / "data"
 FOLDERS = {
@@ -90,7 +91,7 @@ def reply_key(reply: LlmReply) -> Any:
 BODIES = {name: body for name, row in ROWS.items() if "http" in row and 0 < len(body := body_of(row)) < 20_000}
 
 
-@pytest.mark.parametrize("case", BODIES)
+@each_row("case", BODIES)
 def test_any_cut_of_a_reply_gives_the_same_reply(case: str):
     body = BODIES[case]
     whole = outcome([body])
@@ -140,7 +141,7 @@ def spoilt_line(line: bytes, chance: random.Random) -> bytes:
         return line
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_row("seed", range(20))
 def test_whatever_comes_there_is_a_reply_or_an_explained_error_and_all_of_it_can_be_written(seed: int):
     chance = random.Random(seed)
     for _ in range(20):

@@ -16,13 +16,14 @@ from agent_core.llm import chat_completions, discover, providers
 from agent_core.llm.providers import PRESETS, ProviderOptions, resolve
 from agent_core.ports.model import LlmRequest, ToolSchema
 from tests.fakes.raw_server import json_reply, raw_server, read_request
+from tests.rows import each_row
 
 OPENAI = {"OPENAI_API_KEY": "k-openai"}
 LOCAL = "http://127.0.0.1:9999/v1"
 QWEN = PRESETS["dashscope"].base_url
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "env", "provider", "model", "base_url", "key"),
     [
         # a base URL that was given
@@ -90,7 +91,7 @@ def test_the_environment_goes_before_the_env_file_and_blanks_do_not_count():
     assert resolve(ProviderOptions(), OPENAI, {"OPENAI_API_KEY": "from-file"}).key == Secret("k-openai")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "env", "code", "words"),
     [
         ({}, {}, "no_provider", "OPENAI_API_KEY"),
@@ -113,8 +114,8 @@ def test_what_is_missing_is_named_with_the_way_out(options, env, code, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["[bad", "http://[::1", "http://[zz]/v1", "http://\u2100.com", "http://", "//x:y"])
-@pytest.mark.parametrize("provider", ["", "custom", "openai"])
+@each_row("url", ["[bad", "http://[::1", "http://[zz]/v1", "http://\u2100.com", "http://", "//x:y"])
+@each_row("provider", ["", "custom", "openai"])
 def test_an_address_that_is_none_is_told_whoever_has_it(url, provider):
     options = ProviderOptions(model="m", base_url=url, provider=provider)
     with pytest.raises(ConfigError) as caught:
@@ -132,7 +133,7 @@ def test_an_address_is_shown_without_its_password():
 class TestKeysStayHome:
     """A provider's key is only ever sent to that provider's own address (LLM-29)."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         "options",
         [
             {"base_url": "https://evil.example/v1", "provider": "openai"},
@@ -248,7 +249,7 @@ class TestDiscover:
 
 
 class TestCheck:
-    @pytest.mark.parametrize(
+    @each_row(
         ("status", "body", "ok", "code"),
         [
             (200, {"data": [{"id": "m"}]}, True, "ok"),

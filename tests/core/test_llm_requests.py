@@ -14,6 +14,7 @@ from agent_core.llm.providers import PRESETS, Preset
 from agent_core.llm.wire import Quirks, encode
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.ports.model import LlmRequest, ToolSchema
+from tests.rows import each_row
 
 CALL = ToolCall("c1", "read_file", {"path": "ä"})
 ANY = Preset("x", "X")
@@ -51,7 +52,7 @@ def test_a_conversation_is_written_without_anything_of_our_own():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "wire"),
     [
         # results are put in the order of the calls, right behind them
@@ -137,11 +138,11 @@ def test_names_no_server_accepts_are_made_acceptable(name, sent):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "pattern"),
     [("alnum9", r"[A-Za-z0-9]{9}"), ("max40", r".{1,40}"), ("safe", r"[A-Za-z0-9_-]{1,64}"), ("keep", r".+")],
 )
-@pytest.mark.parametrize("call_id", ["functions.read_file:0", "call_" + "x" * 60, "aB3dE6gH9", "c 1"])
+@each_row("call_id", ["functions.read_file:0", "call_" + "x" * 60, "aB3dE6gH9", "c 1"])
 def test_ids_are_mapped_alike_in_call_and_result(rule, pattern, call_id):
     import re
 
@@ -198,7 +199,7 @@ FULL = LlmRequest(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("quirks", "said", "changed"),
     [
         (PLAIN, "Unrecognized request argument supplied: stream_options", {"dropped": {"stream_options"}}),
@@ -305,7 +306,7 @@ def test_system_text_in_parts_is_one_message(role):
 SEEN = LlmRequest((user("Look", (PICTURE,)),))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "said"),
     [
         ("server", "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),

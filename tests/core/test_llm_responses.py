@@ -21,6 +21,7 @@ from agent_core.llm.wire import Quirks
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from tests.fakes.wire_server import Answer, Failure, WireServer
+from tests.rows import each_row
 
 TOOLS = {"read_file": {"type": "object", "properties": {}}, "grep": {"type": "object", "properties": {}}}
 Event = dict[str, Any]
@@ -108,7 +109,7 @@ HELLO = {
 }
 
 
-@pytest.mark.parametrize("events", HELLO.values(), ids=HELLO)
+@each_row("events", HELLO.values(), ids=HELLO)
 def test_a_text_comes_once_however_often_it_is_told(events: list[Event]):
     reply, deltas = read(*events)
     assert reply.text == shown(deltas, "text") == ("Hello\U0001f600" if events[-2:-1] == [delta("\ude00")] else "Hello")
@@ -197,7 +198,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("events", CALLS.values(), ids=CALLS)
+@each_row("events", CALLS.values(), ids=CALLS)
 def test_calls_are_told_apart_whatever_the_server_leaves_out(events: list[Event]):
     reply, deltas = read(*events)
     assert [(c.name, dict(c.arguments), c.arguments_error) for c in reply.tool_calls] == [
@@ -290,7 +291,7 @@ class TestTheEnd:
         reply, _ = read(ev("incomplete", response={"incomplete_details": details, "output": cut}))
         assert (reply.tool_calls, reply.dropped_tool_calls, reply.finish) == ((), 1, finish)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("event", "kind", "retryable"),
         [
             (ev("failed", response={"error": {"code": "server_error", "message": "Oh"}}), "server", True),
@@ -332,7 +333,7 @@ class TestTheEnd:
         assert reply.usage is not None
         assert (reply.usage.prompt_tokens, reply.usage.cached_tokens, reply.usage.reasoning_tokens) == (100, 40, 5)
 
-    @pytest.mark.parametrize("document", [None, [], {}, {"choices": []}, {"output": None}, {"status": "completed"}])
+    @each_row("document", [None, [], {}, {"choices": []}, {"output": None}, {"status": "completed"}])
     def test_a_document_that_is_no_response_is_told(self, document: Any):
         with pytest.raises(ProviderError) as caught:
             ResponseBuilder("Server", {}).feed_document(document)
@@ -446,7 +447,7 @@ def test_a_conversation_becomes_items_and_nothing_is_stored():
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "items"),
     [
         (SAID, ["reasoning", "assistant", "reasoning", "function_call", "function_call_output"]),
@@ -486,7 +487,7 @@ def refused(said: str, kind: Any = "bad_request", field: str = "") -> ProviderEr
     return ProviderError(kind, said, said=said, field=field)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "gone"),
     [
         (refused("Encrypted content is not supported with this model."), SEALED_ITEM),

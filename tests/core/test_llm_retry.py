@@ -14,6 +14,7 @@ from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm import failures, retry
 from agent_core.llm.words import Asked, tidy
+from tests.rows import each_row
 
 
 def said(message: str, **more: Any) -> dict[str, Any]:
@@ -65,13 +66,13 @@ OVERFLOWS: list[tuple[int, Any, int | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("status", "body", "limit"), OVERFLOWS)
+@each_row(("status", "body", "limit"), OVERFLOWS)
 def test_a_conversation_that_is_too_long_is_told_from_other_errors(status, body, limit):
     error = response(status, body)
     assert (error.kind, error.retryable, error.params.get("limit")) == ("context_length", False, limit)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "body", "kind", "retryable"),
     [
         (400, said("max_tokens must be <= 8192"), "bad_request", False),
@@ -135,17 +136,17 @@ def test_an_error_is_known_by_status_code_word_and_wording(status, body, kind, r
     assert (error.kind, error.retryable) == (kind, retryable)
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529])
+@each_row("status", [408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529])
 def test_these_statuses_are_tried_again(status):
     assert response(status).retryable
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 422, 501, 505, 525])
+@each_row("status", [400, 401, 402, 403, 404, 405, 413, 422, 501, 505, 525])
 def test_other_statuses_are_not(status):
     assert not response(status).retryable
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "kind", "retryable"),
     [
         ({"error": {"code": 502, "message": "gone"}}, "server", True),
@@ -163,7 +164,7 @@ def test_an_error_inside_a_reply_is_known_by_its_words(data, kind, retryable):
     assert (error.kind, error.retryable) == (kind, retryable)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         {"error": None, "choices": [{}]},
@@ -209,9 +210,7 @@ class TestText:
         assert len(tidy("word " * 10_000)) <= limits.ERROR_TEXT_CHARS
         assert len(str(response(500, said("word " * 10_000)))) <= 500
 
-    @pytest.mark.parametrize(
-        "body", ["", "null", "[]", "{}", '"x"', "[" * 100_000, '{"error": {"message": {"a": [1, {}]}}}']
-    )
+    @each_row("body", ["", "null", "[]", "{}", '"x"', "[" * 100_000, '{"error": {"message": {"a": [1, {}]}}}'])
     def test_any_body_gives_an_error_with_a_way_out(self, body):
         assert "again" in str(response(500, body))
 
@@ -232,7 +231,7 @@ class TestWait:
     def test_the_server_s_wish_counts_when_it_is_longer(self, asked, wait):
         assert retry.wait_before(1.0, 1, asked) == wait
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("headers", "seconds"),
         [
             ({"retry-after": "7"}, 7.0),
@@ -263,7 +262,7 @@ class TestWait:
         assert retry.retry_after({}, body) == 34.07
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "kind", "retryable"),
     [
         (httpx.ConnectError("refused"), "network", True),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.text import match
+from tests.rows import each_row
 
 
 def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
@@ -17,7 +18,7 @@ def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
     return match.apply(text, found), found.how
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("how", "text", "old", "new", "after"),
     [
         ("exact", "a = 1\nb = 2\n", "b = 2", "b = 3", "a = 1\nb = 3\n"),
@@ -104,7 +105,7 @@ def test_every_place_is_changed_when_all_are_wanted(text, old, new, after, count
     assert (match.apply(text, found), len(found.spans)) == (after, count)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "old"),
     [
         ("", "a"),

@@ -27,6 +27,7 @@ from tests.core.server_support import (
 )
 from tests.core.session_support import Table, call, say
 from tests.core.tool_support import context
+from tests.rows import each_row
 
 CITY = PromptInfo("weather report", "", "How it is there.", (("city", "", True), ("state", "", False)))
 
@@ -50,7 +51,7 @@ def test_prompts_of_a_server_can_be_typed_and_are_known_before_it_runs(tmp_path)
     assert plan.starts == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "given"),
     [
         ("Bern", {"city": "Bern"}),

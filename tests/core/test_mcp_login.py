@@ -24,6 +24,7 @@ from agent_core.ports.asking import Reply
 from agent_core.safety import urls
 from tests.fakes.mcp_auth_server import McpAuthServer, get
 from tests.fakes.web_server import Server, says
+from tests.rows import each_row
 
 VISIT = Visit("docs", "https://login.example.com/authorize?state=s", "login.example.com", "http://127.0.0.1:1/callback")
 
@@ -79,7 +80,7 @@ class Asked:
         return self._replies.pop(0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("what", "opens", "replies", "answer", "shown", "copied"),
     [
         ("a yes, and the browser comes back", True, [Reply("once"), Reply("refuse", by="timeout")], "", 1, 0),
@@ -252,7 +253,7 @@ def test_logging_in_and_out(tmp_path):
 # -- whom requests may go to ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("server", "url", "code"),
     [
         ("https://8.8.8.8/mcp", "https://10.0.0.1/meta", "mcp_login_unreachable"),
@@ -302,7 +303,7 @@ def test_a_proxy_of_the_environment_is_used_but_not_between_programs_of_one_mach
     assert found == ["http://proxy.example.com:3128", "", "", ""]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resource", "server", "good"),
     [
         ("https://a.example/mcp", "https://a.example/mcp", True),
@@ -321,7 +322,7 @@ def test_a_token_is_for_the_server_or_for_a_folder_above_it(resource, server, go
     assert covers(resource, urls.parse(server)) == good
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("header", "url", "scope", "error"),
     [
         ('Bearer resource_metadata="https://x/y", scope="a b", error="insufficient_scope"', "https://x/y", "a b",

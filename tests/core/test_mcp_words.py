@@ -24,6 +24,7 @@ from agent_core.mcp.protocol import Refused
 from agent_core.mcp.schemas import for_model
 from agent_core.mcp.words import Answered, ServerConfig, ToolInfo
 from tests.core.mcp_support import BAD
+from tests.rows import each_row
 
 # -- names ------------------------------------------------------------------------------------------------------------
 
@@ -148,7 +149,7 @@ def test_every_schema_becomes_one_that_providers_take_and_stays_as_it_was(strict
         assert len(json.dumps(made)) < 500_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "strict", "expected", "said"),
     [
         ({}, False, {"type": "object", "properties": {}}, ""),
@@ -285,7 +286,7 @@ def test_a_method_that_a_server_does_not_know_is_an_empty_list():
     assert lists.all_pages(ask, "prompts") == ([], ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "fits"),
     [
         ({"type": "string", "x-mcp-header": "Region"}, True),
@@ -322,7 +323,7 @@ def text_of(*blocks, **more):
     return results.call({"content": list(blocks), **more}, None).text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "expected"),
     [
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
@@ -475,7 +476,7 @@ def test_what_is_too_long_is_thrown_away_and_what_follows_is_read(size):
         assert second == b"{}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "count"),
     [
         (b'{"a":1}', 1),

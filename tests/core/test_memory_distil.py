@@ -24,6 +24,7 @@ from agent_core.session.services import Seat
 from tests.core.session_support import PlayedModel, call, say
 from tests.core.test_memory import KEY, REFUSED, Remembering, hide
 from tests.fakes.model_server import ModelServer, Reply
+from tests.rows import each_row
 
 CALLED = Message("assistant", "", tool_calls=(ToolCall("c1", "read_file", {}),))
 RESULT = tool(ToolResult("c1", "read_file", "The tests need Redis on port 7000.", outcome="1 line"))
@@ -33,7 +34,7 @@ def ended(text, answer="done", *messages, completed=True):
     return EndedTurn("t1", completed, text, answer, (user(text), *messages), "m", "test")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("turn", "looked_at"),
     [
         (ended("ok"), False),
@@ -90,7 +91,7 @@ def test_an_entry_that_shows_words_of_the_turn_is_believed(proposed):
     assert not memory.verified
 
 
-@pytest.mark.parametrize(
+@each_row(
     "proposed",
     [
         entry(quote="we always use poetry here"),  # nobody said that
@@ -111,7 +112,7 @@ def test_an_entry_that_the_turn_does_not_bear_out_is_dropped(proposed):
     assert read(proposed) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "count"),
     [
         (json.dumps([entry()]), 1),

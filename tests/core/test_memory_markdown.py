@@ -24,6 +24,7 @@ from agent_core.memory.pending import PendingWrites
 from agent_core.mind.meter import Meter
 from tests.core.session_support import Table, call, say
 from tests.core.test_memory import REFUSED, hide
+from tests.rows import each_row
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +55,7 @@ def write(pages, target, text):
 # -- what the text means ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "entries"),
     [
         ("", ()),
@@ -72,7 +73,7 @@ def test_entries_stand_between_lines_that_hold_only_the_sign(text, entries):
     assert parse(formed(entries)) == entries
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("steps", "after"),
     [
         ([add("c")], ("alpha", "beta", "c")),

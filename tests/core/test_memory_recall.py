@@ -14,6 +14,7 @@ from agent_core.memory.recall import LABELS, Recall, Words, scores, words_of
 from agent_core.text.bm25 import Bm25
 from agent_core.text.tokenize import bigrams
 from tests import recall
+from tests.rows import each_row
 
 
 def facts(*texts, **more):
@@ -38,7 +39,7 @@ def by_the_book(query, texts):
     return out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "terms"),
     [
         ("用BM25检索 a b2", ["用", "bm25", "检索", "b2"]),

@@ -1,14 +1,13 @@
 """Names that no tool has: which tool is meant, and when none is."""
 
-import pytest
-
 from agent_core.tools.misnamed import near, same_but_for_style
+from tests.rows import each_row
 
 TOOLS = ("read_file", "write_file", "edit_file", "list_dir", "grep", "glob", "run_command", "todo_write", "todo_read",
          "ask_user", "terminal", "patch", "search_files")  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "meant"),
     [
         ("Read_File", "read_file"),
@@ -48,7 +47,7 @@ def test_two_tools_that_differ_in_style_only_are_not_guessed_between():
     assert same_but_for_style("ReadFile", ("read_file", "readfile")) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "meant"),
     [
         ("read_fil", "read_file"),

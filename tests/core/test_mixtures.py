@@ -28,6 +28,7 @@ from agent_core.ports.model import LlmRequest, ToolSchema
 from nanoherm_tui import i18n
 from tests.fakes.model_server import ModelServer, Reply
 from tests.fakes.wire_server import Answer, Call, WireServer
+from tests.rows import each_row
 
 SECRET = "sk-very-secret"
 
@@ -70,7 +71,7 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "is_", "codes"), READ.values(), ids=READ)
+@each_row(("said", "is_", "codes"), READ.values(), ids=READ)
 def test_a_preset_is_read(said, is_, codes):
     raw = {"presets": {"p": {"aggregator": BIG, **said}}}
     mixture = mixtures.parse(raw).presets["p"]
@@ -153,7 +154,7 @@ MEANT = {
 }
 
 
-@pytest.mark.parametrize(("said", "asked", "preset"), MEANT.values(), ids=MEANT)
+@each_row(("said", "asked", "preset"), MEANT.values(), ids=MEANT)
 def test_the_configured_model_may_be_a_mixture(said, asked, preset):
     provider, model, base_url = said
     asked_for = ProviderOptions(model=model, provider=provider, base_url=base_url, mixtures=PRESETS)
@@ -174,7 +175,7 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize(("said", "listed", "asked", "preset"), CHOSEN.values(), ids=CHOSEN)
+@each_row(("said", "listed", "asked", "preset"), CHOSEN.values(), ids=CHOSEN)
 def test_a_mixture_is_chosen_like_a_model(said, listed, asked, preset):
     options = ProviderOptions(model="big", provider="openai", mixtures=PRESETS)
     first = providers.resolve(options, KEYS, {})

@@ -11,6 +11,7 @@ from agent_core.toolsets import SHOWN, tools_named
 from nanoherm_tui.subcommands import model, tools, trust
 from nanoherm_tui.subcommands.tools import switched
 from tests.fakes.model_server import ModelServer, Reply
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ SWITCHED = [
 ]
 
 
-@pytest.mark.parametrize(("now", "given", "on", "then"), SWITCHED)
+@each_row(("now", "given", "on", "then"), SWITCHED)
 def test_what_is_off_is_kept_by_sets_where_whole_ones_are(now, given, on, then):
     assert switched(now, given, on=on) == then
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent_core.errors import ToolFailure
 from agent_core.text import diff, hunks, patch
 from agent_core.text.hunks import NoPlace
+from tests.rows import each_row
 
 
 def update(body: str, path: str = "f") -> str:
@@ -34,7 +35,7 @@ def git(header: str, rest: str = "") -> str:
     return f"diff --git {header}\n{rest}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "files"),
     [
         ("", []),
@@ -86,7 +87,7 @@ def test_what_a_patch_says_of_files(said, files):
     assert set(patch.paths(said)) == {path for _, *both in files for path in both if path}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "words"),
     [
         (update(""), "no hunks"),
@@ -127,7 +128,7 @@ def test_a_head_without_numbers_may_name_a_line_above():
     assert applied(TWO, said) == "class C:" + TWO[8:].replace("1", "2").replace("2", "1", 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "lines"),
     [
         ("*** Add File: f\n\\section{A}\ntext\n", ["\\section{A}", "text"]),
@@ -166,7 +167,7 @@ TWO = f"class A:\n{RUNS}\nclass B:\n{RUNS}"
 RUN = "     def run(self):\n-        x = 1\n+        x = 2\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "body", "after"),
     [
         ("a\nb\nc\n", "@@\n a\n-b\n+B\n c\n", "a\nB\nc\n"),
@@ -195,7 +196,7 @@ def test_a_patch_is_applied(text, body, after):
     assert applied(text, update(body)) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "body", "after"),
     [
         ("a  \nb\t\nc\n", "@@\n a\n-b\n+B\n", "a  \nB\nc\n"),  # quoted lines stay as they are
@@ -231,7 +232,7 @@ def test_a_hunk_that_was_not_quoted_exactly_is_shown_as_it_is_now():
     assert [(f.hunk, f.how, f.place) for f in made.forgiven] == [(2, "indentation", hunks.Place(4, "c\nD"))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "body", "reason", "lines"),
     [
         ("a\nb\n", "@@\n-x\n+y\n", "missing", []),
@@ -261,7 +262,7 @@ def unified(header: str, body: str) -> str:
     return f"--- a/f\n+++ b/f\n{header}\n{body}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "header", "body", "after"),
     [
         ("a\nb\nc\n", "@@ -1,3 +1,3 @@", " a\n-b\n+B\n c\n", "a\nB\nc\n"),

@@ -15,6 +15,7 @@ from agent_core.safety.hidden import deny_read_patterns, hiding
 from agent_core.safety.paths import PathRules, classify, may_read_found, open_beneath, protected_finder
 from agent_core.text.printable import printable
 from tests.corpus.paths import check
+from tests.rows import each_row
 
 CORPUS = Path(__file__).parents[1] / "data/corpora/security/paths.jsonl"
 ROWS = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
@@ -28,7 +29,7 @@ def rules(tmp_path: Path) -> PathRules:
     return PathRules(root / "ws", root / "home", root / "home/.nanohermes")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@each_row("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_every_row_of_the_path_corpus_holds(row):
     assert check(row) == ""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from agent_core.grants import Grants
 from agent_core.messages import FileDiff
 from agent_core.names import APPROVAL_POLICIES, MODES
@@ -22,6 +20,7 @@ from agent_core.safety import danger
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.safety.policy import Situation, box_of, decide, held_by, settled
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
+from tests.rows import each_row
 
 
 def edit(*paths: str) -> EditAction:
@@ -198,13 +197,13 @@ def test_the_matrix_is_complete():
     assert set(DECIDED) == set(product(APPROVAL_POLICIES, SANDBOXES, MODES))
 
 
-@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
+@each_row(("policy", "sandbox", "mode"), DECIDED)
 def test_every_action_is_decided_by_policy_sandbox_and_mode(policy, sandbox, mode):
     got = {name: cell(name, mode, policy, sandbox) for name in ACTIONS}
     assert got == DECIDED[policy, sandbox, mode]
 
 
-@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
+@each_row(("policy", "sandbox", "mode"), DECIDED)
 def test_with_nobody_there_what_would_ask_is_refused_and_named(policy, sandbox, mode):
     for name in ACTIONS:
         attended = verdict(name, mode, policy, sandbox)
@@ -219,8 +218,8 @@ def test_with_nobody_there_what_would_ask_is_refused_and_named(policy, sandbox, 
             assert (alone.verdict, alone.box) == (attended.verdict, attended.box)
 
 
-@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
-@pytest.mark.parametrize("granted", [True, False])
+@each_row(("policy", "sandbox", "mode"), DECIDED)
+@each_row("granted", [True, False])
 def test_the_hard_floor_and_the_deny_patterns_are_refused_whatever_else_holds(policy, sandbox, mode, granted):
     floor = Hit("power", "stops the machine: poweroff")
     got = verdict("command", mode, policy, sandbox, trusted=True, granted=granted, hard=floor, deny="make *")
@@ -232,8 +231,8 @@ def test_the_hard_floor_and_the_deny_patterns_are_refused_whatever_else_holds(po
     assert "'make *'" in got.text
 
 
-@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
-@pytest.mark.parametrize("unattended", [True, False])
+@each_row(("policy", "sandbox", "mode"), DECIDED)
+@each_row("unattended", [True, False])
 def test_a_grant_covers_everything_but_what_the_mode_refuses(policy, sandbox, mode, unattended):
     for name in ACTIONS:
         refused = DECIDED["untrusted", sandbox, mode][name] == "-"
@@ -244,7 +243,7 @@ def test_a_grant_covers_everything_but_what_the_mode_refuses(policy, sandbox, mo
 # -- dangers that the box holds --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "box", "held"),
     [
         ("python3 -c 'print(1)'", Box("workspace-write"), True),
@@ -267,7 +266,7 @@ def test_a_danger_that_the_box_holds_is_none_to_ask_about(text, box, held):
     assert (danger.detect(text, held_by(box)) is None) == held
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "policy", "verdict_", "rule"),
     [
         ("auto", "untrusted", "allow", "mode auto"),
@@ -286,7 +285,7 @@ def test_a_danger_that_is_held_is_told_where_it_is_asked_anyway(mode, policy, ve
 # -- words -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "mode", "policy", "sandbox", "rule"),
     [
         ("edit", "ask", "untrusted", "workspace", "mode ask"),
@@ -330,7 +329,7 @@ def test_what_no_rule_could_stop_is_allowed():
 # -- what a command says it needs ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "given", "needs", "left"),
     [
         ("auto", {"kernel": True}, "write", ""),  # the workspace is writable anyway
@@ -352,7 +351,7 @@ def test_a_need_that_is_met_anyway_is_as_if_it_were_not_said(mode, given, needs,
     assert settled(command(needs), Situation(mode, "untrusted", False, **given)).needs == left
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "given", "needs", "box"),
     [
         ("auto", {"kernel": True}, "", READ_ONLY),
@@ -450,7 +449,7 @@ OTHER_ROWS = """
 """
 
 
-@pytest.mark.parametrize("line", [line for line in OTHER_ROWS.splitlines() if "|" in line])
+@each_row("line", [line for line in OTHER_ROWS.splitlines() if "|" in line])
 def test_what_a_server_does_is_asked_about_unless_the_user_trusts_it_and_it_only_reads(line):
     key, cells = line.split("|")
     policy, sandbox, mode = key.split()

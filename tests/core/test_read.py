@@ -13,6 +13,7 @@ from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.messages import ImagePart, ToolResult, from_json, to_json, tool
 from agent_core.text.encoding import decode, encode
+from tests.rows import each_row
 
 from .image_support import image, opened
 from .tool_support import TOOLS, call, context
@@ -43,8 +44,8 @@ JA, KO, RU = "データベース接続に失敗しました", "데이터베이�
 FR = "Un résumé très court, où l'été dure — peut-être\n"
 
 
-@pytest.mark.parametrize("before", ["", CODE])
-@pytest.mark.parametrize(
+@each_row("before", ["", CODE])
+@each_row(
     ("text", "written", "read"),
     [
         (ZH, "utf-8", "utf-8"),

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import pytest
 
 from agent_core.records import dataclass
+from tests.rows import each_row
 
 T = TypeVar("T")
 
@@ -55,8 +56,8 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["plain", "generic", "filled", "changing"])
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@each_row("kind", ["plain", "generic", "filled", "changing"])
+@each_row("call", CALLS.values(), ids=CALLS)
 def test_each_method_does_what_the_standard_library_s_does(kind, call):
     ours, theirs = (call(*made(decorate)[kind]) for decorate in (dataclass, dataclasses.dataclass))
     assert ours == theirs

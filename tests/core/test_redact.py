@@ -10,13 +10,14 @@ import pytest
 
 from agent_core.safety.redact import MARK, Redactor, redact
 from tests.corpus.secrets import check
+from tests.rows import each_row
 
 CORPUS = Path(__file__).parents[1] / "data/corpora/security/secrets.jsonl"
 ROWS = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
 FAKE = "fakeSecretValue99"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@each_row("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_every_row_of_the_secrets_corpus_holds(row):
     assert check(row) == ""
 
@@ -108,7 +109,7 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS)
+@each_row(("text", "secret"), SECRETS)
 def test_a_secret_vanishes(text, secret):
     got = redact(text)
     assert secret not in got
@@ -211,12 +212,12 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("text", KEPT)
+@each_row("text", KEPT)
 def test_what_is_no_secret_stays(text):
     assert redact(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         (f"DB_PASSWORD={FAKE} # prod", f"DB_PASSWORD={MARK} # prod"),
@@ -242,15 +243,15 @@ def test_colours_stay_where_there_is_no_secret_and_hide_none():
     assert redact("password=fake\x1b[1mSecretValue99\x1b[0m") == f"password={MARK}"
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS)
-@pytest.mark.parametrize("size", [1, 7])
+@each_row(("text", "secret"), SECRETS)
+@each_row("size", [1, 7])
 def test_a_secret_that_arrives_in_pieces_vanishes_too(text, secret, size):
     redactor = Redactor()
     got = [redactor.feed(text[at : at + size]) for at in range(0, len(text), size)]
     assert secret not in "".join(got) + redactor.flush()
 
 
-@pytest.mark.parametrize("text", KEPT)
+@each_row("text", KEPT)
 def test_other_text_arrives_whole_whatever_the_pieces(text):
     redactor = Redactor()
     assert "".join(redactor.feed(char) for char in text) + redactor.flush() == text

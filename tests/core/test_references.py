@@ -8,9 +8,10 @@ from agent_core.text.refs import references
 from tests.core.git_support import git
 from tests.core.image_support import image
 from tests.core.session_support import Table, say
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("see @src/date.py.", [("@src/date.py", "path", "src/date.py", None, None)]),

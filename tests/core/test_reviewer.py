@@ -30,6 +30,7 @@ from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 from agent_core.session.services import Connection, Containment, ReviewOptions
 from agent_core.store.sessions import Store
 from tests.core.session_support import PlayedModel, Table, call, say
+from tests.rows import each_row
 
 INSIDE = Box("workspace-write")
 ASKED = Verdict("ask", "mode ask", "", INSIDE)
@@ -76,7 +77,7 @@ def bench(tmp_path):
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "verdict"),
     [
         (said("APPROVE"), "approve"),
@@ -212,7 +213,7 @@ def test_what_the_kernel_still_holds_it_may_clear(bench, needs, box):
     assert bench(said("APPROVE")).review("make test", needs, Verdict("ask", "mode ask", "", box)) == Review("approve")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "make test", "git push origin main", "npm ci --ignore-scripts", "pytest -q tests/core -k 'not slow'",
@@ -337,7 +338,7 @@ def test_a_command_that_talks_to_the_reviewer_never_reaches_it(bench, carrier):
     assert one.model.requests == []
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each_row("payload", PAYLOADS)
 def test_nor_does_one_whose_folder_does(payload):
     assert aimed(f"/w/{payload}")
 

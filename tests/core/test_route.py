@@ -16,6 +16,7 @@ from agent_core.llm.route import Plan, Router
 from agent_core.messages import user
 from agent_core.ports.model import LlmRequest
 from tests.fakes.wire_server import Answer, Failure, WireServer
+from tests.rows import each_row
 
 FAST = {"retry_base": 0.001, "max_attempts": 2}
 
@@ -56,7 +57,7 @@ AFTER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("failure", "tries", "others", "reloaded", "step"), AFTER.values(), ids=AFTER)
+@each_row(("failure", "tries", "others", "reloaded", "step"), AFTER.values(), ids=AFTER)
 def test_a_failure_leads_to(failure, tries, others, reloaded, step):
     assert ladder.after(failure, tries, 3, others=others, reloaded=reloaded, longest_wait=60.0) == step
 
@@ -66,7 +67,7 @@ def test_one_try_in_all_is_one_try():
     assert ladder.after(error("server"), 1, 1, others=True, reloaded=False, longest_wait=60.0) == "leave"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "on"),
     [
         ("auth", True), ("quota", True), ("not_found", True), ("server", True), ("network", True), ("timeout", True),
@@ -163,7 +164,7 @@ STAND_INS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("entries", "older", "found", "problems"), STAND_INS.values(), ids=STAND_INS)
+@each_row(("entries", "older", "found", "problems"), STAND_INS.values(), ids=STAND_INS)
 def test_those_that_stand_in(entries, older, found, problems):
     options = ProviderOptions(provider="openai", model="m")
     first = providers.resolve(options, KEYS, {})
@@ -184,7 +185,7 @@ ANOTHER = {
 }
 
 
-@pytest.mark.parametrize(("typed", "provider", "listed", "who"), ANOTHER.values(), ids=ANOTHER)
+@each_row(("typed", "provider", "listed", "who"), ANOTHER.values(), ids=ANOTHER)
 def test_a_model_beside_the_configured_one(typed, provider, listed, who):
     mine = {"mine": {"base_url": "http://127.0.0.1:5/v1"}}
     options = ProviderOptions(provider="openai", model="m", providers=mine)
@@ -223,7 +224,7 @@ def test_the_programs_own_key_and_address_are_for_the_configured_server_alone():
 # -- keys -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "dotenv", "found"),
     [
         ({"K": "1", "K_2": "2", "K_9": "9", "K_10": "10"}, {}, ["K", "K_2", "K_9"]),

@@ -5,9 +5,8 @@ Nothing in the tables is ever run.
 
 from __future__ import annotations
 
-import pytest
-
 from agent_core.safety import danger, hardline
+from tests.rows import each_row
 
 ASKED = [
     "watch rm -rf build",
@@ -229,7 +228,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("command", ASKED)
+@each_row("command", ASKED)
 def test_a_person_is_asked_about_it_by_name(command: str) -> None:
     assert danger.classify(command) == "ask"
 
@@ -421,7 +420,7 @@ PASSED = [
 ]
 
 
-@pytest.mark.parametrize("command", PASSED)
+@each_row("command", PASSED)
 def test_ordinary_work_and_dangerous_words_that_are_data_pass(command: str) -> None:
     assert hardline.check(command) is None
     assert danger.detect(command) is None

@@ -5,10 +5,9 @@ Nothing in the tables is ever run.
 
 from __future__ import annotations
 
-import pytest
-
 from agent_core import limits
 from agent_core.safety import hardline
+from tests.rows import each_row
 
 REFUSED = [
     "watch -n1 rm -rf /",
@@ -325,7 +324,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("command", REFUSED)
+@each_row("command", REFUSED)
 def test_the_floor_refuses_it_however_it_is_spelled(command: str) -> None:
     hit = hardline.check(command)
     assert hit is not None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 import subprocess
 
-import pytest
-
 from agent_core.safety import hardline, shell_walk, shell_words
+from tests.rows import each_row
 
 
 def words(text: str) -> list[str]:
@@ -18,7 +17,7 @@ def words(text: str) -> list[str]:
     return ["".join(part.text for part in word.parts if isinstance(part, shell_words.Text)) for word in command.words]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("a b  c", ["a", "b", "c"]),
@@ -37,7 +36,7 @@ def test_words_are_cut_as_a_shell_cuts_them(text: str, expected: list[str]) -> N
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["a 'b", 'a "b', "a $(b", "a `b", "(a", "{ a;", "if a; then b", "a \\", "a ${b", "for x in", "a )", "cat <<E\nx"],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from agent_core.errors import SandboxError
 from agent_core.sandbox import bpf
+from tests.rows import each_row
 
 MACHINES = sorted(bpf.MACHINES)
 OTHER_ARCH = 0x40000003  # 32-bit x86, by the old gate
@@ -55,9 +56,9 @@ EVERYWHERE_REFUSED = """
 """.split()  # noqa: SIM905
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("network", [False, True])
-@pytest.mark.parametrize("call", EVERYWHERE_REFUSED)
+@each_row("name", MACHINES)
+@each_row("network", [False, True])
+@each_row("call", EVERYWHERE_REFUSED)
 def test_what_reaches_around_the_walls_is_refused_with_and_without_network(name, network, call):
     assert ask(name, call, network=network) == bpf.REFUSE
 
@@ -103,16 +104,16 @@ SOCKETS = [
 # fmt: on
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize(("family", "kind", "protocol", "off", "on"), SOCKETS)
+@each_row("name", MACHINES)
+@each_row(("family", "kind", "protocol", "off", "on"), SOCKETS)
 def test_sockets_are_judged_by_family_type_and_protocol(name, family, kind, protocol, off, on):
     verdicts = [ask(name, "socket", family, kind, protocol, network=network) for network in (False, True)]
     assert verdicts == [bpf.ALLOW if wanted else bpf.REFUSE for wanted in (off, on)]
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("network", [False, True])
-@pytest.mark.parametrize(
+@each_row("name", MACHINES)
+@each_row("network", [False, True])
+@each_row(
     ("family", "kind", "allowed"),
     [
         (UNIX, STREAM, True),
@@ -134,8 +135,8 @@ def test_connecting_needs_the_network(name):
     assert ask(name, "connect", 3, 1 << 40, 16, network=True) == bpf.ALLOW
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize(
+@each_row("name", MACHINES)
+@each_row(
     ("call", "arguments", "wanted"),
     [
         ("clone", (THREAD,), bpf.ALLOW),
@@ -182,14 +183,14 @@ METADATA = """
 """.split()  # noqa: SIM905
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("call", METADATA)
+@each_row("name", MACHINES)
+@each_row("call", METADATA)
 def test_mode_owner_times_and_attributes_are_refused_where_nothing_else_keeps_them(name, call):
     assert ask(name, call) == bpf.ALLOW
     assert ask(name, call, metadata=False) == bpf.REFUSE
 
 
-@pytest.mark.parametrize("call", ["chmod", "chown", "lchown", "utime", "utimes", "futimesat"])
+@each_row("call", ["chmod", "chown", "lchown", "utime", "utimes", "futimesat"])
 def test_the_older_calls_for_that_are_refused_with_them(call):
     assert ask("x86_64", call) == bpf.ALLOW
     assert ask("x86_64", call, metadata=False) == bpf.REFUSE
@@ -205,8 +206,8 @@ def test_flags_of_files_count_as_metadata(request_):
 ORDINARY = [0, 1, 2, 3, 7, 9, 22, 32, 35, 57, 58, 59, 60, 61, 62, 82, 83, 87, 49, 50, 44, 46, 202, 232, 318, 319, 436]
 
 
-@pytest.mark.parametrize("network", [False, True])
-@pytest.mark.parametrize("number", [*ORDINARY, 437, 446, 500, 1000])
+@each_row("network", [False, True])
+@each_row("number", [*ORDINARY, 437, 446, 500, 1000])
 def test_everything_else_is_allowed_also_what_later_kernels_bring(number, network):
     program = bpf.assemble("x86_64", network=network, metadata=False)
     assert answer(program, number) == bpf.ALLOW
@@ -226,7 +227,7 @@ def test_the_x32_numbers_are_refused(number):
     assert answer(program, number) == bpf.REFUSE
 
 
-@pytest.mark.parametrize("name", ["i686", "armv7l", "riscv64", "ppc64le", "s390x", "loongarch64", ""])
+@each_row("name", ["i686", "armv7l", "riscv64", "ppc64le", "s390x", "loongarch64", ""])
 def test_a_machine_without_a_table_is_refused_by_name(name):
     with pytest.raises(SandboxError) as caught:
         bpf.assemble(name, network=False, metadata=True)

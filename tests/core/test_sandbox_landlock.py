@@ -8,11 +8,12 @@ import pytest
 from agent_core.sandbox import landlock
 from agent_core.sandbox.landlock import READ_DIR, READ_FILE, WRITE_FILE
 from agent_core.sandbox.policy import SandboxPolicy
+from tests.rows import each_row
 
 DEVICE_NODES = landlock.MAKE_CHAR | landlock.MAKE_BLOCK
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("abi", "files", "tcp", "scopes", "flags"),
     [
         (1, 0x1FFF, 0, 0, 0),

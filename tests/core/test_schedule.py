@@ -1,8 +1,7 @@
-import pytest
-
 from agent_core import limits
 from agent_core.mind.schedule import groups
 from agent_core.ports.actions import Effect
+from tests.rows import each_row
 
 R = lambda *paths: Effect("read", paths)  # noqa: E731
 W = lambda *paths: Effect("write", paths)  # noqa: E731
@@ -26,7 +25,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_calls_are_grouped(name):
     effects, expected = CASES[name]
     assert groups(effects) == expected

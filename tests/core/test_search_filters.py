@@ -18,6 +18,7 @@ from agent_core.store.query import parse
 from agent_core.store.search import Search
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
+from tests.rows import each_row
 
 TODAY = date(2026, 3, 10)
 
@@ -26,7 +27,7 @@ def day(year, month, number):
     return time.mktime((year, month, number, 0, 0, 0, 0, 0, -1))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "asked"),
     [
         ("修复 时区", Asked("修复 时区")),
@@ -60,7 +61,7 @@ def test_words_with_a_colon_narrow_down_and_all_others_are_looked_for(typed, ask
     assert read(typed, "/w", TODAY) == asked
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key", "value", "after"),
     [
         ("时区", "in", "here", "时区 in:here"),

@@ -22,6 +22,7 @@ from agent_core.skills.index import changes, index
 from agent_core.skills.library import Skills
 from agent_core.skills.write import ARCHIVE, Writer, plan_of
 from agent_core.trust import accept, look, refuse
+from tests.rows import each_row
 
 KEY = "ghp_" + "a1B2" * 9
 
@@ -95,7 +96,7 @@ def found_names(shelf: Shelf) -> list[str]:
 # -- one file -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "meta", "body", "line"),
     [
         ("# Title\nText\n", {}, "# Title\nText\n", None),
@@ -143,7 +144,7 @@ def test_the_first_line_of_a_body_stands_for_a_description(body, line):
     assert first_line(body) == line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "valid", "usable"),
     [
         ("a", True, True),

@@ -10,6 +10,7 @@ from agent_core.grants_file import GrantsFile
 from agent_core.snippets import lay_out, snippets
 from agent_core.trust import accept, look
 from nanoherm_tui.i18n import texts
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def written(places, text):
     return snippets(places)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "laid", "stops"),
     [
         ("plain", "plain", [(5, 5)]),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.sse import Event, EventReader, EventTooLarge
+from tests.rows import each_row
 
 
 def read(*pieces: bytes, lenient: bool = False) -> list[Event]:
@@ -14,7 +15,7 @@ def read(*pieces: bytes, lenient: bool = False) -> list[Event]:
     return [event for piece in pieces for event in reader.feed(piece)] + reader.end()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stream", "data"),
     [
         (b"data: a\n\ndata: b\n\n", ["a", "b"]),

@@ -22,6 +22,7 @@ from agent_core.store.fork import fork_title, forked
 from agent_core.store.notes import Commented, Draft, Seen, Waiting
 from agent_core.store.owner import _began
 from agent_core.store.sessions import Store
+from tests.rows import each_row
 
 
 @pytest.fixture
@@ -287,7 +288,7 @@ def texts(conversation):
     return [(m.role, m.text, m.tool_calls, m.result, m.shell) for m in conversation]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("talk", "through", "taken"),
     [
         (TALK, "", 11),
@@ -327,7 +328,7 @@ def test_a_fork_is_a_session_of_its_own(store):
         store.fork(fork.id, "nope")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("title", "taken", "made"),
     [
         ("T", (), "T (fork)"),

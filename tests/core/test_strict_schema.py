@@ -1,10 +1,9 @@
 """Servers that hold a model to a tool's schema take it, and what a model must send then is what the tool takes."""
 
-import pytest
-
 from agent_core.llm.strict_schema import strict
 from agent_core.text.coerce import coerce
 from agent_core.tools.builtin import builtin_tools
+from tests.rows import each_row
 
 SAMPLES = {"string": "x", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
@@ -18,7 +17,7 @@ def objects(schema):
         yield from objects(schema["items"])
 
 
-@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.name)
+@each_row("tool", builtin_tools(), ids=lambda tool: tool.name)
 def test_a_strict_schema_requires_all_and_a_call_with_nulls_is_one_without_them(tool):
     schema = strict(tool.parameters)
     for each in objects(schema):

@@ -12,11 +12,12 @@ from agent_core import limits
 from agent_core.text.fuzzy import Tier, big, fold, mark_starts, match
 from agent_core.text.path_search import Search, places
 from agent_core.text.path_table import PathTable
+from tests.rows import each_row
 
 # -- one text -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "text", "tier", "marked"),
     [
         ("date", "date", Tier.EXACT, "date"),
@@ -151,7 +152,7 @@ def best(paths, query, most=20, recent=()):
     return list(filter(None, Search(table_of(paths), query, most, recent).run()))[-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "paths"),
     [
         ("date", ["src/date.py", "date_utils.py", "parse_date.py", "update.py", "datepath/x.py"]),

@@ -5,9 +5,10 @@ import time
 import pytest
 
 from agent_core.text.refs import Lines, Mention, mention_before, parse_lines, references, write
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "start", "path", "lines"),
     [
         ("@", 0, "", None),
@@ -31,7 +32,7 @@ def test_behind_closed_quotes_only_lines_can_follow():
     assert mention_before('@"my notes.md"', 14) == Mention(0, "my notes.md", None, closed=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "before",
     [
         "",
@@ -56,7 +57,7 @@ def test_no_mention_is_being_written(before):
     assert mention_before(before, len(before)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "written"),
     [
         ("src/date.py", "@src/date.py"),
@@ -76,7 +77,7 @@ def test_a_written_path_is_read_as_it_was(path, written):
     assert mention_before(opened + "x", len(opened) + 1).path == path + "x"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "lines"),
     [
         ("20-45", Lines(20, 45)),

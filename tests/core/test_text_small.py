@@ -12,6 +12,7 @@ from agent_core.errors import ToolFailure
 from agent_core.text.ansi import clean, strip_ansi
 from agent_core.text.clamp import clamp
 from agent_core.text.encoding import UTF8, decode, encode, fit_newlines
+from tests.rows import each_row
 
 # -- clamp --------------------------------------------------------------------------------------------------------
 
@@ -53,7 +54,7 @@ def test_file_names_that_are_no_text_do_not_make_cutting_fail():
 # -- ansi ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plain"),
     [
         ("\x1b[31mred\x1b[0m", "red"),
@@ -76,7 +77,7 @@ def test_escape_sequences_go_and_text_stays(text, plain):
     assert strip_ansi(text) == plain
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plain"),
     [
         ("a\r\nb\r\n", "a\nb\n"),
@@ -123,7 +124,7 @@ def test_hostile_text_is_cleaned_in_linear_time(piece):
 CHINESE = "你好，世界。这是一个测试文件\r\n第二行：数据\r\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "encoding", "bom", "newline"),
     [
         (b"", "utf-8", False, "\n"),
@@ -150,7 +151,7 @@ def test_files_are_decoded_and_come_back_byte_for_byte(data, encoding, bom, newl
     assert encode(decoded.text, decoded) == data
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"\x7fELF\x02\x01\x01\0\0",

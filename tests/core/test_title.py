@@ -7,6 +7,7 @@ import pytest
 
 from agent_core import limits
 from agent_core.text.title import cut_title, title_of
+from tests.rows import each_row
 
 TITLES = [
     # plain words stay as they are
@@ -93,7 +94,7 @@ TITLES = [
 ]
 
 
-@pytest.mark.parametrize(("message", "title"), TITLES, ids=range(len(TITLES)))
+@each_row(("message", "title"), TITLES, ids=range(len(TITLES)))
 def test_a_title_says_what_is_asked(message, title):
     assert title_of(message) == title
 

@@ -17,6 +17,7 @@ from agent_core.ports.actions import CommandAction
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.spill import Spill
 from agent_core.text.command_outcome import is_harmless, meaning, summary, telling_lines
+from tests.rows import each_row
 
 from .tool_support import call, context, later, prepare
 
@@ -241,7 +242,7 @@ def test_a_command_that_cannot_start_is_a_failure(ctx):
 # -- words for an end ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "code", "known", "harmless"),
     [
         ("grep a b", 1, True, True), ("grep a b", 2, False, False), ("/usr/bin/rg x", 1, True, True),

@@ -17,6 +17,7 @@ from agent_core.desk.host import Host
 from agent_core.desk.house import Launch
 from agent_core.tools.builtin import builtin_tools
 from agent_core.toolsets import FIXED, SHOWN, in_order, tools_named, tools_of
+from tests.rows import each_row
 
 from .session_support import Table, call, say
 
@@ -31,7 +32,7 @@ def test_every_tool_is_in_exactly_one_set_and_the_ways_out_of_a_mode_are_in_none
     assert tools_of("all") == set(names)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "tools"),
     [
         ("files", FILES),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agent_core.safety.addresses import is_host, is_metadata, is_public
 from agent_core.safety.urls import Target, UrlVerdict, check, check_redirect, parse
 from tests.corpus import url_verdicts, urls
+from tests.rows import each_row
 
 DATA = Path(__file__).parents[1] / "data/corpora"
 PUBLIC = "93.184.216.34"
@@ -22,12 +23,12 @@ def rows(name: str):
     return [json.loads(line) for line in (DATA / name).read_text("utf-8").split("\n") if line]
 
 
-@pytest.mark.parametrize("row", rows("security/urls.jsonl"), ids=lambda row: row["id"])
+@each_row("row", rows("security/urls.jsonl"), ids=lambda row: row["id"])
 def test_every_row_of_the_url_corpus_holds(row):
     assert urls.check(row) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "row", [row for row in rows("behaviour/url_verdicts.jsonl") if url_verdicts.binds(row)], ids=lambda row: row["id"]
 )
 def test_every_binding_row_of_another_products_verdicts_holds(row):
@@ -42,7 +43,7 @@ def verdict(url: str, *answers: str, allow_private: bool = False) -> UrlVerdict:
     return check(url, lambda host: answers or [PUBLIC], allow_private)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "HTTPS://EXAMPLE.COM",
@@ -85,7 +86,7 @@ def test_what_is_on_the_public_internet_is_fetched(url):
     assert (got.verdict, got.rule) == ("allow", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "rule"),
     [
         # one strict parse
@@ -212,7 +213,7 @@ def test_what_is_not_is_refused_by_the_rule_that_names_why(url, rule):
     assert got.text.endswith(".")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "expected"),
     [
         ([PUBLIC], ""),
@@ -253,7 +254,7 @@ def test_the_resolver_is_asked_once_and_only_for_names():
     assert asked == ["xn--bcher-kva.example"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "answer", "expected"),
     [
         ("http://localhost:8080/", "127.0.0.1", "allow"),
@@ -276,7 +277,7 @@ def test_private_urls_may_be_allowed_but_never_the_floor(url, answer, expected):
     assert verdict(url, *[answer] * bool(answer), allow_private=True).verdict == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "https://example.com/?password=hunter2",
@@ -312,7 +313,7 @@ HERE = parse("https://example.com/a/b?c")
 assert isinstance(HERE, Target)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("location", "expected"),
     [
         ("/x", "https://example.com/x"),

@@ -32,6 +32,7 @@ from agent_core.web import page as web_page
 from agent_core.web.engines import ENGINES, Chosen
 from agent_core.web.session import SessionWeb, WebOptions
 from tests.fakes.web_server import HERE, Handler, Server, door, says
+from tests.rows import each_row
 
 from .tool_support import TOOLS, Person, context
 
@@ -224,7 +225,7 @@ def test_always_is_written_down_and_holds_in_another_session_until_it_is_taken_b
     assert "hosts" not in json.loads((tmp_path / "grants.json").read_text("utf-8")) or not alone.file.read().hosts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "host", "covered"),
     [
         ("a.example", "a.example", True),
@@ -334,7 +335,7 @@ def charset_page(codec: str, declared: str = "") -> bytes:
     return f"<html><head>{meta}<title>{words}</title></head><body><p>{words}</p></body></html>".encode(codec)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "header", "words"),
     [
         (charset_page("gb18030"), "text/html; charset=gb2312", "上下文压缩：正文"),

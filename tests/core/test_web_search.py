@@ -24,6 +24,7 @@ from agent_core.web.door import Ask, Door
 from agent_core.web.engines import ENGINES, Asked, Chosen, choose, named, search
 from agent_core.web.session import SessionWeb, WebOptions
 from tests.fakes.web_server import HERE, Handler, Server, door, says
+from tests.rows import each_row
 
 from .tool_support import Person, context, prepare
 
@@ -230,7 +231,7 @@ def test_rows_of_an_engine_are_bounded_and_lead_to_the_web_only(serve):
 OWN = "http://localhost:8888"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "base", "env", "engine", "by_person"),
     [
         ("", "", {}, "duckduckgo", False),

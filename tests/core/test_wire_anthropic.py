@@ -21,6 +21,7 @@ from agent_core.llm.wire import Quirks
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from tests.fakes.raw_server import json_reply, raw_server, read_request
+from tests.rows import each_row
 
 PLAIN = Quirks(id_rule="safe")
 ANY = Preset("x", "X")
@@ -93,7 +94,7 @@ class TestRequest:
     def test_which_tool_is_to_be_called(self, choice: str | None, sent: dict[str, str]):
         assert body(tools=(TOOL,), tool_choice=choice)["tool_choice"] == sent
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("model", "effort", "most", "thinking"),
         [
             ("claude-sonnet-4-5", None, None, None),
@@ -294,7 +295,7 @@ USE = {"type": "tool_use", "id": "t1", "name": "grep", "input": {}}
 
 
 class TestReply:
-    @pytest.mark.parametrize(
+    @each_row(
         "events",
         [
             [START, *TEXT, {"type": "content_block_stop", "index": 0}, *end()],
@@ -316,7 +317,7 @@ class TestReply:
         assert (reply.text, reply.finish) == ("Hello", "stop")
         assert "".join(d.text for d in deltas if d.kind == "text") == "Hello"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "events",
         [
             [begin(0, **USE), more(0, partial_json='{"q"'), more(0, partial_json=":1}")],
@@ -335,7 +336,7 @@ class TestReply:
             [begin(0, **{**USE, "name": "functions.grep"}), more(0, partial_json='{"q":1}')],
         ],
     )
-    @pytest.mark.parametrize("reason", ["tool_use", "end_turn"])
+    @each_row("reason", ["tool_use", "end_turn"])
     def test_a_call_in_every_shape(self, events: list, reason: str):
         reply, _ = read(START, *events, *end(reason))
         assert [(c.id, c.name, dict(c.arguments), c.arguments_error) for c in reply.tool_calls] == [
@@ -361,7 +362,7 @@ class TestReply:
         reply, _ = read(begin(0, **{**USE, "id": ""}), begin(1, **{**USE, "id": None}), *end("tool_use"))
         assert len({c.id for c in reply.tool_calls}) == 2
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("reason", "finish"),
         [
             ("end_turn", "stop"),
@@ -387,7 +388,7 @@ class TestReply:
         reply, _ = read(START, *first, *second, *end("max_tokens"))
         assert ([c.id for c in reply.tool_calls], reply.dropped_tool_calls) == (["t1"], 1)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("events", "kind"),
         [
             ([], "truncated"),
@@ -455,7 +456,7 @@ class TestReply:
     def test_halves_of_a_character_are_joined(self):
         assert read(START, more(0, text="a\ud83d"), more(0, text="\ude00"), *end())[0].text == "a😀"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("counts", "usage"),
         [
             ([{"input_tokens": 10, "output_tokens": 1}, {"output_tokens": 5}], Usage(10, 5, 15)),
@@ -517,7 +518,7 @@ FULL = LlmRequest(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "said", "changed"),
     [
         (
@@ -599,7 +600,7 @@ def test_temperature_is_left_out_where_it_is_refused():
     assert "temperature" not in body_of(request, "m", found, ANY)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "said"),
     [
         ("bad_request", ""),

@@ -16,6 +16,7 @@ from agent_core.messages import DiffLine, FileDiff, Hunk, ImagePart, Message, To
 from agent_core.ports.asking import Question
 from agent_core.ports.means import TodoItem
 from agent_core.servers import FormField, ServerRow
+from tests.rows import each_row
 
 DIFF = FileDiff(
     "src/日期.py", (Hunk(3, 3, (DiffLine("remove", "a", 3), DiffLine("add", "b\u2028", None, 3))),), 1, 1, lines_after=9
@@ -101,7 +102,7 @@ def test_a_message_comes_back_from_json_equal(message):
     assert messages.from_json(json.loads(json.dumps(messages.to_json(message)))) == message
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda e: type(e).__name__)
+@each_row("event", EVENTS, ids=lambda e: type(e).__name__)
 def test_an_event_comes_back_from_json_equal(event):
     envelope = events.Envelope("s", 7, 1.5, event)
     assert events.from_json(json.loads(json.dumps(events.to_json(envelope)))) == envelope
