@@ -268,6 +268,10 @@ class _Layers:
                     "bad_value",
                     f"{name} must hold keys of its own, indented below it. Ignored.",
                 )
+        elif path in schema.KEYS_IN_FILES:
+            if scalar is not None and scalar.value:
+                text = f"{name} is not read: write the key into .env beside this file, as NAME=..., and "
+                self.warn(file, entry.line, name, "key_in_file", f"{text}{path[0]}.api_key_env: NAME here.")
         elif schema.is_unused(path) or owner == "hermes":
             # Hermes checks its own file, and knows keys that are newer than this table.
             self.unused.append(name)

@@ -681,10 +681,13 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
 )
 """Top-level keys of Hermes that are not used here, with all below them."""
 
+KEYS_IN_FILES: Final[frozenset[Path]] = frozenset({("model", "api_key"), ("delegation", "api_key")})
+"""Where Hermes also takes a key itself. This program does not: who has one there is told where it belongs."""
+
 UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
     (section, name)
     for section, names in {
-        "model": "api_key api_mode aliases extra_body max_output_tokens openai_runtime reasoning_echo",
+        "model": "api_mode aliases extra_body max_output_tokens openai_runtime reasoning_echo",
         "agent": """
             agent_cache api_max_retries bot_mode_protocol budget_warning_ratio build_wait_timeout clarify_timeout
             coding_context coding_instructions cron_drain_timeout empty_response_guard
@@ -738,7 +741,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
         "web": "backend extract_backend extract_char_limit use_gateway",
         "logging": "backup_count max_size_mb",
         "delegation": """
-            api_key inherit_mcp_toolsets max_async_children max_iterations_cap orchestrator_enabled
+            inherit_mcp_toolsets max_async_children max_iterations_cap orchestrator_enabled
             reasoning_effort request_overrides subagent_progress
             """,
         "skills": """
