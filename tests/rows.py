@@ -1,4 +1,4 @@
-"""A table in one test. Rows of a pure function need no test each: to start, name and report one costs more than the row.
+"""A table in one test: to start, name and report a test for each row of a pure function costs more than the row.
 
 For tests that leave nothing behind, as all rows share the test's fixtures. Elsewhere it is `pytest.mark.parametrize`.
 """
@@ -24,8 +24,8 @@ def each_row(names: str | Sequence[str], table: Iterable, ids: Callable | Iterab
             for label, row in zip(labels, rows, strict=True):
                 try:
                     test(*arguments, **fixtures, **dict(zip(wanted, row, strict=True)))
-                # A row that skips would hide those behind it.
-                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+                # A row that skips would hide those behind it. The group is that of a table within this one.
+                except (Exception, BaseExceptionGroup, pytest.fail.Exception, pytest.skip.Exception) as error:
                     error.add_note(f"in the row {label}")
                     failures.append(error)
             if failures:
