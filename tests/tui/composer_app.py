@@ -87,9 +87,8 @@ def command_question(command="pytest -q", **fields):
 
 def rows(app):
     """The screen's rows as text."""
-    height = app.size.height
-    strips = [app.screen._compositor.render_strips()[y] for y in range(height)]
-    return ["".join(segment.text for segment in strip) for strip in strips]
+    strips = app.screen._compositor.render_strips()
+    return ["".join(segment.text for segment in strip) for strip in strips[: app.size.height]]
 
 
 async def type_keys(pilot, *keys):

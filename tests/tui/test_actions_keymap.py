@@ -11,6 +11,7 @@ from nanoherm_tui import actions
 from nanoherm_tui.actions import ACTIONS, BY_ID, BY_SLASH, Slash, SlashProblem, complete_slash, parse_slash
 from nanoherm_tui.i18n import LANGUAGES, set_language, t, texts
 from nanoherm_tui.keymap import Keymap, load_keymap, normalise, show
+from tests.rows import each_row
 
 
 def test_ids_and_slash_names_are_unique_and_every_default_key_is_one_the_keymap_knows():
@@ -59,7 +60,7 @@ def test_the_table_has_no_textual_in_it():
     assert not [name for name in imported if name and name.split(".")[0] in ("textual", "rich")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "action_id", "argument"),
     [
         ("/help", "help", ""),
@@ -78,7 +79,7 @@ def test_a_command_is_read_with_its_argument(text, action_id, argument):
     assert parse_slash(text) == Slash(BY_ID[action_id], argument)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", "hello", "/", "//", "// a comment", "/usr/bin/env", "/etc.d", " /help", "a /help", "/usr/bin\n/help", "/1"],
 )
@@ -118,7 +119,7 @@ def test_a_mistyped_name_of_one_s_own_is_named_in_its_own_script(text, nearest):
     assert (found.params["nearest"] if found is not None else "") == nearest
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draft", "first"),
     [("/", "agents"), ("/mo", "mode"), ("/ren", "rename"), ("/re", "redirect"), ("/qu", "exit"), ("/thm", "theme")],
 )
@@ -126,12 +127,12 @@ def test_completion_offers_prefixes_aliases_and_letters_in_order(draft, first):
     assert complete_slash(draft)[0].slash == first
 
 
-@pytest.mark.parametrize("draft", ["", "hello", "//", "/mode ", "/usr/bin", "/xyzzy", "/mode\nx"])
+@each_row("draft", ["", "hello", "//", "/mode ", "/usr/bin", "/xyzzy", "/mode\nx"])
 def test_completion_is_silent_where_no_name_is_being_typed(draft):
     assert complete_slash(draft) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "key", "shown"),
     [
         ("Ctrl-J", "ctrl+j", "Ctrl+J"),
@@ -152,7 +153,7 @@ def test_keys_are_read_however_people_write_them(written, key, shown):
     assert show(key) == shown
 
 
-@pytest.mark.parametrize("written", ["", "  ", "foo", "ctrl+foo", "hyperspace+x", "f25", "ctrl+", "+ctrl"])
+@each_row("written", ["", "  ", "foo", "ctrl+foo", "hyperspace+x", "f25", "ctrl+", "+ctrl"])
 def test_what_is_no_key_is_refused(written):
     assert normalise(written) is None
 
@@ -182,7 +183,7 @@ def test_two_actions_may_swap_their_keys():
     assert (keymap.label("help"), keymap.label("toggle_sessions")) == ("F2", "F1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("config", "key", "named"),
     [
         ({"nwe": "f9"}, "keymap.unknown_nearest", "new"),

@@ -13,6 +13,7 @@ from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.summary import status_info
 from nanoherm_tui.text import width
+from tests.rows import each_row
 from tests.tui.panes_app import PaneApp
 from tests.tui.test_tasks import NOW, SERVER, Clock, shown
 
@@ -77,9 +78,9 @@ async def test_each_stands_with_its_state_its_task_and_what_it_has_used_the_newe
     assert rows.index("") < next(n for n, row in enumerate(rows) if row.startswith("⠋ npm run dev"))
 
 
-@pytest.mark.parametrize("cells", [10, 24, 36, 47, 48, 120])
-@pytest.mark.parametrize("state", ["waiting", "running", "done", "failed", "interrupted"])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each_row("cells", [10, 24, 36, 47, 48, 120])
+@each_row("state", ["waiting", "running", "done", "failed", "interrupted"])
+@each_row("language", ["en", "zh"])
 def test_a_row_is_made_for_every_width(cells, state, language):
     i18n.set_language(language)
     row = agent_row(agent(1, state, group="调查"), 0, NOW, cells)

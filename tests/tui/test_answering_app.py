@@ -17,6 +17,7 @@ from nanoherm_tui.overlays.usage import UsageScreen, columns
 from nanoherm_tui.text import width
 from nanoherm_tui.words.usage import remarks, table
 from tests.fakes.model_server import ModelServer, Reply
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage
 
@@ -181,7 +182,7 @@ def test_costs_are_said_to_be_from_a_price_list_only_where_they_are(pricing, sai
     assert (said in told) if said else told == ""
 
 
-@pytest.mark.parametrize("cells", [120, 92, 76, 56, 36, 30, 20])
+@each_row("cells", [120, 92, 76, 56, 36, 30, 20])
 def test_narrow_the_columns_go_that_can_be_done_without_and_the_cost_last(cells):
     kept = columns(table(ALL), cells)
     assert sum(kept.values()) + 2 * len(kept) < cells

@@ -19,6 +19,7 @@ from nanoherm_tui.layout import Layout, Wish, hidden, lay_out, shown
 from nanoherm_tui.opening import Start
 from nanoherm_tui.remembered import recall, remember
 from tests.fakes.model_server import ModelServer, Reply
+from tests.rows import each_row
 
 
 def in_turn(*replies, slow=0):
@@ -362,12 +363,12 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("state", "more", "step"), STEPS)
+@each_row(("state", "more", "step"), STEPS)
 def test_what_ctrl_c_does(state, more, step):
     assert interrupt.ctrl_c(interrupt.Moment(state, 10.0, **more)) == step
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("width", "height", "wish", "expected"),
     [
         (200, 60, Wish(), Layout("side", 28, "side", 76, True)),
@@ -389,8 +390,8 @@ def test_panes_follow_the_size_and_the_wish(width, height, wish, expected):
     assert lay_out(width, height, wish) == expected
 
 
-@pytest.mark.parametrize("size", [(200, 60), (120, 36), (100, 30), (79, 24), (40, 10)])
-@pytest.mark.parametrize("pane", ["sessions", "dock"])
+@each_row("size", [(200, 60), (120, 36), (100, 30), (79, 24), (40, 10)])
+@each_row("pane", ["sessions", "dock"])
 def test_a_pane_is_shown_and_hidden_at_every_size_and_covers_nothing_at_another(size, pane):
     wish = shown(Wish(), pane, *size)
     assert lay_out(*size, wish).place(pane) != "hidden"

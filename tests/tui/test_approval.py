@@ -8,6 +8,7 @@ from textual.widget import Widget
 from nanoherm_tui import limits
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.arming import Arming
+from tests.rows import each_row
 from tests.tui.asking import answer, armed, come, long_enough, stood_alone, text_of
 from tests.tui.composer_app import ComposerApp, command_question, type_keys
 
@@ -21,7 +22,7 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("happened", "draft_empty", "armed"),
     [
         ([], True, False),

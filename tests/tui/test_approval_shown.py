@@ -18,6 +18,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
 from nanoherm_tui.overlays.question import LABEL, always_rows, question_rows, time_left
 from nanoherm_tui.overlays.question import title as title_of
+from tests.rows import each_row
 from tests.tui.asking import armed, come, text_of
 from tests.tui.composer_app import ComposerApp, command_question, rows, type_keys
 
@@ -67,10 +68,8 @@ async def test_files_are_shown_with_what_changes():
         assert "e edit first" not in shown
 
 
-@pytest.mark.parametrize("cells", [4, 11, 40, 80])
-@pytest.mark.parametrize(
-    "line", ["x" * 500, "echo 你好，世界 " * 30, "a --long=option,with,commas " * 20, "  indented"]
-)
+@each_row("cells", [4, 11, 40, 80])
+@each_row("line", ["x" * 500, "echo 你好，世界 " * 30, "a --long=option,with,commas " * 20, "  indented"])
 def test_a_wrapped_command_leaves_nothing_out(line, cells):
     shown = [r for r in question_rows(Question("command", "Run", command=line), cells + LABEL) if r.kind == "value"]
     assert all(cell_len(r.words) <= cells for r in shown)

@@ -17,6 +17,7 @@ from nanoherm_tui.terminal.notes import GIVE_TITLE_BACK, KEEP_TITLE, has_title, 
 from nanoherm_tui.terminal.tmux import Tmux
 from nanoherm_tui.terminal.tmux import read as read_tmux
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.test_app import Stage
 
 # -- how --------------------------------------------------------------------------------------------------------------
@@ -29,7 +30,7 @@ def tmux(**fields):
     return Tmux(**{name: getattr(SEEN, name) for name in SEEN.__slots__} | fields)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "env", "around", "how"),
     [
         ("auto", {"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, None, "osc9"),
@@ -65,7 +66,7 @@ def test_a_sequence_is_chosen_only_where_it_is_known_to_show(choice, env, around
     assert way(choice, env, around) == how
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "how"),
     [
         ("WezTerm 20240203-110809", "osc777"), ("ghostty 1.1.0", "osc777"), ("foot(1.16.2)", "osc777"),
@@ -79,7 +80,7 @@ def test_a_terminal_that_only_its_own_answer_tells_of_is_asked_for_it(name, how)
     assert way("bell", over_ssh, name=name) == "bell"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "env"),
     [("bell", {"TERM": "xterm"}), ("osc9", {"TERM": "xterm"}), ("auto", {"TERM": "xterm-kitty"}), ("auto", IN_TMUX),
      ("auto", {"TERM": "screen", "STY": "1"}), ("auto", {"TERM": "linux"}), ("auto", {})],
@@ -118,7 +119,7 @@ def test_a_console_and_no_terminal_have_no_title():
 UNSEEN = limits.NOTE_UNSEEN
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("presence", "now", "misses"),
     [
         (Presence(told=True, focused=True), 100.0, limits.NOTE_SEEN),  # it may be turned away from at once
@@ -154,7 +155,7 @@ def turn(outcome, seconds):
     return events.TurnFinished("t", outcome, 1, seconds)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("event", "reasons"),
     [
         (events.QuestionAsked(question(), 0.0), ["asks"]),

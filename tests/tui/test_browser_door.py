@@ -1,18 +1,17 @@
 """Who may come in through a browser."""
 
-import pytest
-
 from nanoherm_tui.browser import door as doors
 from nanoherm_tui.browser.ground import begin, of_theme
 from nanoherm_tui.terminal.colours import guess_light
 from nanoherm_tui.theming.files import find_themes_dir, load_themes
+from tests.rows import each_row
 
 
 def door(address="127.0.0.1"):
     return doors.Door(address, doors.new_door(address, "machine").name, "token", "/path")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "host", "known"),
     [
         ("127.0.0.1", "127.0.0.1:8000", True),
@@ -43,7 +42,7 @@ def test_a_host_is_known_by_its_name_alone(address, host, known):
     assert doors.knows_host(door(address), host) is known
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("origin", "host", "same"),
     [
         ("http://127.0.0.1:8000", "127.0.0.1:8000", True),
@@ -62,7 +61,7 @@ def test_a_page_of_another_origin_is_told_apart(origin, host, same):
     assert doors.same_origin(origin, host) is same
 
 
-@pytest.mark.parametrize("given", ["", "toke", "token ", "TOKEN", "tokentoken", "tök\udcff", "\0"])
+@each_row("given", ["", "toke", "token ", "TOKEN", "tokentoken", "tök\udcff", "\0"])
 def test_nothing_but_the_token_fits(given):
     assert doors.fits(door(), "token")
     assert not doors.fits(door(), given)
@@ -76,7 +75,7 @@ def test_no_two_servers_have_the_same_token_or_path():
     assert doors.in_address(first.address) == "[::1]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "loopback"),
     [
         ("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("localhost", True),

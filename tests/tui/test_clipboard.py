@@ -14,6 +14,7 @@ from agent_core.errors import AgentError
 from nanoherm_tui import limits
 from nanoherm_tui.terminal import clipboard
 from nanoherm_tui.terminal.signals import BROWSER, IN_BROWSER
+from tests.rows import each_row
 
 TEXT = "first line\n第二行 “quoted” 🙂\n\ttab"
 
@@ -55,7 +56,7 @@ def given(tmp_path, name):
     return (tmp_path / "record" / f"{name}.in").read_bytes()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("where", "expected"),
     [
         ({}, []),

@@ -30,6 +30,7 @@ from nanoherm_tui.theming.themes import Look
 from nanoherm_tui.transcript.pairs import align
 from nanoherm_tui.words.compare import facts
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage
 
@@ -48,7 +49,7 @@ def step(number, text="done", path=""):
 BEGUN = [user("fix 时区"), *step(1)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "right", "equal"),
     [
         ([], [], 0),

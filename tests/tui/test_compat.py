@@ -26,6 +26,7 @@ from nanoherm_tui.compat.reading import ReadByRead, read_lines_as_pastes
 from nanoherm_tui.compat.scrolling import set_scroll, thin_scrollbar
 from nanoherm_tui.compat.told import GroundTold, NameTold
 from nanoherm_tui.terminal import colours as terminal_colours
+from tests.rows import each_row
 from tests.tui.transcript_helpers import LOOK
 
 
@@ -205,7 +206,7 @@ PASTES = {
 }
 
 
-@pytest.mark.parametrize(("reads", "expected"), PASTES.values(), ids=PASTES)
+@each_row(("reads", "expected"), PASTES.values(), ids=PASTES)
 def test_no_part_of_a_paste_is_read_as_keys(reads, expected):
     read_lines_as_pastes()
     parser = linux_driver.XTermParser()
@@ -244,7 +245,7 @@ def told(message):
     return f"paste:{message.text}" if isinstance(message, events.Paste) else message.key
 
 
-@pytest.mark.parametrize(("reads", "expected"), ANSWERS.values(), ids=ANSWERS)
+@each_row(("reads", "expected"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_of_the_terminal_is_never_read_as_keys(reads, expected):
     parser = ReadByRead()
     assert [told(message) for read in reads for message in parser.feed(read)] == expected

@@ -7,6 +7,7 @@ from agent_core.knowledge import Typed
 from nanoherm_tui import i18n
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.slash import Values, offers
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp, rows, type_keys
 
 # -- shell --------------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ FRUIT = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draft", "names", "chosen"),
     [
         ("/mode ", ["ask", "plan", "auto"], False),

@@ -14,6 +14,7 @@ from textual import events
 
 from nanoherm_tui import limits
 from nanoherm_tui.compat.reading import ReadByRead
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 # -- pasting ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     ["a\nb\nc\n", "a\rb\rc\r", "a\r\rc\r", "你\r好\rc", "\n\nindented", "first line\rsecond", "x\ty\r\nz\r\n"],
 )
@@ -33,12 +34,12 @@ def test_lines_that_came_in_one_read_are_one_paste(data):
     assert event.text == re.sub("\r\n?", "\n", data)
 
 
-@pytest.mark.parametrize("data", ["hello\r", "\r", "\r\r", "y\rn", "hello", "a\x1b[A\rb\rc\r", "\x03\rlines\rof text"])
+@each_row("data", ["hello\r", "\r", "\r\r", "y\rn", "hello", "a\x1b[A\rb\rc\r", "\x03\rlines\rof text"])
 def test_keys_that_came_in_one_read_stay_keys(data):
     assert not any(isinstance(event, events.Paste) for event in ReadByRead().feed(data))
 
 
-@pytest.mark.parametrize("cut", range(1, 30, 3))
+@each_row("cut", range(1, 30, 3))
 def test_a_marked_paste_is_one_paste_wherever_the_reads_cut_it(cut):
     text = "one line\rtwo lines\rthree\r"
     parser = ReadByRead()

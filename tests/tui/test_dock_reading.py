@@ -17,6 +17,7 @@ from nanoherm_tui.panes.diff import FOLD, diff_rows
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.preview import Preview, preview_rows
+from tests.rows import each_row
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 
@@ -394,7 +395,7 @@ async def test_a_file_is_found_in_and_copied_without_its_numbers():
         assert app.posted[-1].text == "\n".join(preview(50).file.lines) + "\n"
 
 
-@pytest.mark.parametrize("inside", ["\r", "\x0b", "\x0c", "\x85", "\u2028", "\r\r"])
+@each_row("inside", ["\r", "\x0b", "\x0c", "\x85", "\u2028", "\r\r"])
 def test_a_line_of_a_file_is_one_whatever_it_holds_and_the_numbers_stay(inside):
     lines = (inside.join("abc"), *["x = 1"] * 100, inside, "last")
     rows = preview_rows(Preview("a.py", file=FilePreview("a.py", lines, 1, len(lines))), 60)

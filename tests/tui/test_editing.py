@@ -7,6 +7,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.editing import units
 from nanoherm_tui.editing.kill_ring import Kill, KillRing
 from nanoherm_tui.keymap import load_keymap
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_chips import LONG, draft_of, paste
 
@@ -43,7 +44,7 @@ def test_a_step_is_a_character_as_it_is_seen_or_a_chip_forwards_and_back(text, e
     assert [at for at in range(len(text) + 1) if units.snap(text, at) == at] == edges
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "word", "to_a_blank"),
     [
         ("foo bar.baz", 8, 4),

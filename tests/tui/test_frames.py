@@ -9,6 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from nanoherm_tui.terminal.frames import Frames, _between
+from tests.rows import each_row
 
 WIDTH, HEIGHT = 30, 6
 STYLES = [
@@ -114,7 +115,7 @@ def test_when_another_program_has_written_everything_is_written_again():
     assert "same" in frames.frame([(0, 0, [Segment("same")])])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "new", "written"),
     [
         ("", "1;38;2;1;2;3", "\x1b[1;38;2;1;2;3m"),

@@ -11,6 +11,7 @@ from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.history import Search, place, shown
 from tests.e2e.screen import SLACK
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_chips import LONG, draft_of, paste
 
@@ -24,7 +25,7 @@ def history():
     return kept
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "found"),
     [
         ("", ["fix the Parser", "run pytest -q", "first\nsecond 解析\nthird", "修复解析器", "/model qwen3"]),

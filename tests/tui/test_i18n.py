@@ -24,6 +24,7 @@ from nanoherm_tui import i18n, symbols
 from nanoherm_tui.i18n import from_locale, phrase_key, placeholders, set_language, t, tell, texts
 from nanoherm_tui.overlays.question import question_rows
 from nanoherm_tui.transcript.outcomes import in_words
+from tests.rows import each_row
 
 SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
 CORE = sorted(Path(agent_core.__file__).parent.rglob("*.py"))
@@ -86,7 +87,7 @@ def test_every_text_follows_the_house_style(language):
                 assert not pattern.search(text), (key, fault, text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fault"),
     [
         ("请稍等", "begs, or speaks of us"),
@@ -166,7 +167,7 @@ def test_the_language_can_be_switched_while_running():
     assert t("sessions.empty", key="Ctrl+N") == "No sessions yet. Ctrl+N starts one."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "expected"),
     [
         ({"LANG": "zh_CN.UTF-8"}, "zh"),

@@ -22,6 +22,7 @@ from nanoherm_tui.theming.files import load_themes
 from nanoherm_tui.theming.themes import Look
 from tests.core.image_support import image
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp, rows
 from tests.tui.test_app import Stage
 from tests.tui.test_chips import draft_of, paste
@@ -108,7 +109,7 @@ def test_a_label_is_short_and_two_of_one_name_are_told_apart():
 # -- dropped files ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "paths"),
     [
         ("/tmp/a.png", ["/tmp/a.png"]),

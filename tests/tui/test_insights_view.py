@@ -17,6 +17,7 @@ from nanoherm_tui.text import width
 from nanoherm_tui.words.insight_plots import pictured
 from nanoherm_tui.words.plots import GLYPHS, bar, columns, joined
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage
 
@@ -27,8 +28,8 @@ def glyphs():
     symbols.set_ascii(None)
 
 
-@pytest.mark.parametrize("ascii", [False, True])
-@pytest.mark.parametrize(
+@each_row("ascii", [False, True])
+@each_row(
     ("figures", "rows", "drawn", "plain"),
     [
         ([4, 2, 1, 0], 1, ["⣿⣤⣀ "], ["#:. "]),
@@ -45,7 +46,7 @@ def test_upright_bars_are_as_high_as_their_figures_and_nothing_is_as_good_as_non
     assert all(len(line) == 3 * len(figures) for line in wide)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("figure", "most", "drawn", "plain"),
     [
         (4, 4, "⣿⣿⣿⣿", "####"),
@@ -67,7 +68,7 @@ def test_the_signs_of_bars_are_one_cell_in_every_terminal():
     assert {unicodedata.east_asian_width(sign) for sign in GLYPHS} == {"N"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("count", "most", "parts", "each"),
     [(7, 10, [1] * 7, 1), (7, 7, [1] * 7, 1), (7, 4, [1, 2, 2, 2], 2), (8, 4, [2, 2, 2, 2], 2), (9, 1, [9], 9),
      (3, 0, [3], 3)],

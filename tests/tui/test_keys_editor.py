@@ -12,6 +12,7 @@ from nanoherm_tui.overlays.keys import KeysScreen
 from nanoherm_tui.overlays.settings import SettingsScreen
 from nanoherm_tui.words.key_changes import as_yaml, can_change, caution, fitting, refusals, told
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage, launch
 
@@ -29,7 +30,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("action", "keys", "config", "words"), REFUSED)
+@each_row(("action", "keys", "config", "words"), REFUSED)
 def test_what_speaks_against_a_key_is_known_before_it_is_written(action, keys, config, words):
     found = " ".join(refusals(action, keys, config))
     assert words in found if words else not found
@@ -62,7 +63,7 @@ CAUTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("key", "words"), CAUTIONS)
+@each_row(("key", "words"), CAUTIONS)
 def test_keys_that_may_not_arrive_are_warned_of(key, words):
     assert words in caution(key) if words else not caution(key)
 

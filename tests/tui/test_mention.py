@@ -11,6 +11,7 @@ from textual import events
 from agent_core.workspace.index import Answer, FileIndex, Hit
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.overlays.mention import fitted
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp, rows
 
 WAIT = 20.0
@@ -377,7 +378,7 @@ async def test_an_address_or_a_version_opens_nothing(root):
         assert app.picker._index is None  # nobody has asked: nothing is read
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "places", "cells", "shown", "marked"),
     [
         ("src/date.py", (4, 5), 20, "src/date.py", "da"),

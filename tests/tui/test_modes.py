@@ -15,6 +15,7 @@ from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.summary import status_info
 from nanoherm_tui.words.sandbox import sandbox_words
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.composer_app import type_keys
 from tests.tui.overlay_app import OverlayApp, shown
 from tests.tui.test_app import Stage
@@ -217,12 +218,12 @@ BOXES = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "held", "words"), BOXES)
+@each_row(("mode", "held", "words"), BOXES)
 def test_what_commands_run_in_follows_from_the_mode_and_the_machine(mode, held, words):
     assert sandbox_words(mode, held) == words
 
 
-@pytest.mark.parametrize(("mode", "held", "words"), [row for row in BOXES if row[1] is not None])
+@each_row(("mode", "held", "words"), [row for row in BOXES if row[1] is not None])
 def test_it_is_what_the_rules_would_run_a_command_in(mode, held, words):
     from agent_core.ports.actions import CommandAction
     from agent_core.safety.policy import Situation, box_of

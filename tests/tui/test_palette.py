@@ -15,6 +15,7 @@ from nanoherm_tui.overlays.palette import (
     grouped,
     search,
 )
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows, shown
 
 ITEMS = [
@@ -33,7 +34,7 @@ def open_palette(app, **options):
     app.push_screen(PaletteScreen(ITEMS, **options), app.results.append)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "text", "marked"),
     [
         ("mo", "Mode: ask", "Mo"),

@@ -11,6 +11,7 @@ from nanoherm_tui.panes.changed_words import compare
 from nanoherm_tui.panes.diff import diff_rows, plain_diff
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
+from tests.rows import each_row
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 
@@ -159,7 +160,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("line", "expected"), HOSTILE)
+@each_row(("line", "expected"), HOSTILE)
 def test_what_a_terminal_would_obey_or_hide_is_spelled_out_in_a_change(line, expected):
     rows = diff_rows([FileDiff("a.txt", (Hunk(1, 1, (DiffLine("add", line, None, 1),)),), 1, 0)], 60, wrap=False)
     assert rows[1].text == expected
@@ -458,7 +459,7 @@ def test_nothing_is_left_below_a_file_that_was_emptied():
 # -- words in lines -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "was", "now"),
     [
         ("the old word", "the new word", ["old"], ["new"]),

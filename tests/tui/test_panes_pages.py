@@ -11,6 +11,7 @@ from nanoherm_tui.panes.find import Find
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.wrapped import code_rows
 from nanoherm_tui.text import clean
+from tests.rows import each_row
 
 LONG = "".join(f"line {n} {'and more words ' * (n % 9)}\n" for n in range(8_000))
 MIXED = "\n".join(["短", "", "x" * 90, "中文输出，折行。" * 12, "\ttab", "\x1b[1mbold"] * 3_000)
@@ -140,7 +141,7 @@ def found(text, query, start=(0, 0, 0), steps=()):
     return find.total, out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "query", "total", "first"),
     [
         ("a.b\nA.B\naxb", "a.b", 2, "a.b"),

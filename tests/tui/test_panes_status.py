@@ -11,6 +11,7 @@ from nanoherm_tui.panes.bodies import Row, Span, paint_row, plain
 from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
 from nanoherm_tui.panes.title import TitleRow, title_row
 from nanoherm_tui.text import Cost, money, shorten_home, width
+from tests.rows import each_row
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 
@@ -91,7 +92,7 @@ def test_figures_never_push_each_other(cells):
     assert len({places(replace(FULL, **change)) for change in GROWING}) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cost", "shown"),
     [
         (Cost(0.04), "$0.04"),
@@ -259,7 +260,7 @@ async def test_the_title_row_is_exactly_as_wide_as_its_pane_at_any_width():
 # -- cutting spans ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("texts", "cells", "expected"),
     [
         (("ab", "cd"), 4, "abcd"),

@@ -13,6 +13,7 @@ from nanoherm_tui.i18n import set_language
 from nanoherm_tui.plain import typing_in
 from nanoherm_tui.plain.asking import Asked, asked_lines, take
 from nanoherm_tui.plain.diffs import diff_lines
+from tests.rows import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,7 @@ NO_ANSWERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "lines"), NO_ANSWERS, ids=str)
+@each_row(("question", "lines"), NO_ANSWERS, ids=str)
 def test_this_answers_nothing(question, lines):
     answer, _ = say(question, *lines)
     assert answer is None
@@ -91,7 +92,7 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("question", "lines", "expected"), ANSWERS, ids=str)
+@each_row(("question", "lines", "expected"), ANSWERS, ids=str)
 def test_this_answers(question, lines, expected):
     answer, _ = say(question, *lines)
     assert (answer.decision, answer.text, answer.pattern, answer.refused) == expected

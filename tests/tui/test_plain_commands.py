@@ -9,6 +9,7 @@ from agent_core.config.load import Config
 from nanoherm_tui.actions import SLASH_ACTIONS
 from nanoherm_tui.i18n import set_language, t, texts
 from nanoherm_tui.plain import commands
+from tests.rows import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ class Face:
         return list(self.lines)
 
 
-@pytest.mark.parametrize("action", SLASH_ACTIONS, ids=lambda action: action.slash)
+@each_row("action", SLASH_ACTIONS, ids=lambda action: action.slash)
 def test_every_command_works_here_or_says_in_a_sentence_why_it_means_nothing(action):
     room = commands.ROOM_OF.get(action.id)
     if room is not None:

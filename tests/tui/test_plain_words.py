@@ -17,6 +17,7 @@ from nanoherm_tui.plain.answer import Answer
 from nanoherm_tui.plain.teller import Teller, history_lines
 from nanoherm_tui.plain.waits import MODEL, Waits
 from nanoherm_tui.session_view import SessionView
+from tests.rows import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +180,7 @@ SAYS = [
 ]
 
 
-@pytest.mark.parametrize(("happened", "lines"), SAYS, ids=lambda value: type(value[0]).__name__ if value else "none")
+@each_row(("happened", "lines"), SAYS, ids=lambda value: type(value[0]).__name__ if value else "none")
 def test_a_change_is_a_line_of_words(happened, lines):
     assert told(*happened) == lines
 
@@ -231,7 +232,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize(("pieces", "text", "lines"), PIECES)
+@each_row(("pieces", "text", "lines"), PIECES)
 def test_an_answer_is_given_out_in_whole_lines_once(pieces, text, lines):
     answer = Answer()
     given = [line for piece in pieces for line in answer.more(piece)]

@@ -9,6 +9,7 @@ from screenshots.checks import faults
 from screenshots.frame import Frame, Pane, Run
 from screenshots.make_screenshots import SIZES, THEMES, shoot
 from screenshots.views import VIEWS
+from tests.rows import each_row
 
 USUAL, WIDE = (80, 24), (160, 45)
 NAMES = tuple(VIEWS)
@@ -45,7 +46,7 @@ def found(*rows, panes=(), columns=12):
 LIST = Pane("sessions", 0, 0, 12, 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "says"),
     [
         ("  a row     ", None),
@@ -66,7 +67,7 @@ def test_a_row_of_another_width_or_with_a_character_that_is_not_safe_is_found(ro
     assert any(says in fault for fault in faults) if says else faults == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "fault"),
     [
         ("▐ title    ▐", False),
@@ -82,7 +83,7 @@ def test_text_in_the_columns_at_a_panes_edge_is_found(row, fault):
     assert bool(found("            ", row, panes=(LIST,))) == fault
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "fault"),
     [
         (("  Sessions  ", ""), False),  # a whole word of the interface

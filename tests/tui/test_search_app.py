@@ -16,6 +16,7 @@ from nanoherm_tui.overlays.search_fields import folder_words, shifted
 from nanoherm_tui.overlays.search_hits import Answer, Hit, in_sessions, in_view, lines_around
 from nanoherm_tui.text import width
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows
 from tests.tui.test_app import Stage
 
@@ -231,7 +232,7 @@ async def test_how_many_more_there_are_is_told_and_chinese_text_of_an_input_meth
         assert screen._count.words.startswith("50 of 53 hits, ")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "step", "after"),
     [
         ("x", "when", 1, "x since:today"),

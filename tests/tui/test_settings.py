@@ -14,6 +14,7 @@ from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.settings import ChoiceScreen, SettingsScreen, about, allowed, fitting, section_of, sections
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage
 
@@ -74,7 +75,7 @@ LOOSENS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "now", "then", "expected"), LOOSENS)
+@each_row(("name", "now", "then", "expected"), LOOSENS)
 def test_what_lowers_a_guard_is_known(name, now, then, expected):
     assert loosens(schema.BY_PATH[tuple(name.split("."))], then, now) is expected
 

@@ -1,13 +1,12 @@
 """Snippets in the draft: by name and Tab, from the list, their places one after the other."""
 
-import pytest
-
 from agent_core.snippets import Snippet
 from nanoherm_tui import i18n
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.overlays.snippets import word_before
 from nanoherm_tui.panes.snippet_stops import Stops
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_app import Stage
 from tests.tui.test_chips import draft_of
@@ -16,7 +15,7 @@ REVIEW = Snippet("review", "Review ${2:path} for\n${1:bugs}. $0!", "yours")
 KNOWN = (Snippet("fix", "Fix it", "yours"), REVIEW, Snippet("修复", "请修复 ${1:文件}", "yours"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "word"),
     [
         (";", ""), (";re", "re"), ("a ;re", "re"), ("你好，;修", "修"), ("a;re", None), ("for (;;", None),
@@ -27,7 +26,7 @@ def test_a_name_is_written_behind_a_semicolon_that_begins_a_word(line, word):
     assert word_before(line, len(line)) == word
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "next_places"),
     [
         ((0, 4, 6), [(12, 16), (20, 20)]),  # the first place is written over, longer

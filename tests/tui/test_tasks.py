@@ -16,6 +16,7 @@ from nanoherm_tui.panes.task_rows import output_rows
 from nanoherm_tui.text import width
 from nanoherm_tui.words.leaving import leaving_words
 from tests.fakes.model_server import Reply
+from tests.rows import each_row
 from tests.tui.panes_app import PaneApp, lines
 from tests.tui.test_app import Stage
 
@@ -472,7 +473,7 @@ class _View:
         self.busy = busy
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("busy", "in_view", "tasks", "words"),
     [
         ((False, False), 0, (), ""),

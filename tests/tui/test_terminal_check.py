@@ -16,6 +16,7 @@ from nanoherm_tui.terminal.check import Terminal, checks
 from nanoherm_tui.terminal.probe import FOCUS, HELD_FRAMES, MODES, MOUSE, PASTE, SAMPLES, Answers, questions, read
 from nanoherm_tui.terminal.tmux import Tmux
 from nanoherm_tui.text import width
+from tests.rows import each_row
 
 # -- the answers ------------------------------------------------------------------------------------------------------
 
@@ -23,7 +24,7 @@ RIGHT = {what: width(sample) for what, sample in SAMPLES.items()}
 CURSORS = "".join(f"\x1b[7;{cells + 1}R" for cells in RIGHT.values())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "answers"),
     [
         pytest.param("", Answers(), id="nothing"),
@@ -70,8 +71,8 @@ def test_whatever_a_terminal_sends_is_read_without_an_error(data):
     assert set(answers.widths) in (set(), set(SAMPLES))
 
 
-@pytest.mark.parametrize("term", ["xterm-256color", "linux", "screen", "tmux-256color"])
-@pytest.mark.parametrize("in_screen", [True, False])
+@each_row("term", ["xterm-256color", "linux", "screen", "tmux-256color"])
+@each_row("in_screen", [True, False])
 def test_questions_switch_nothing_on_and_leave_nothing_behind(term, in_screen):
     asked = questions(term, in_screen=in_screen)
     assert not re.search(r"\x1b\[[?>=<]?[0-9;]*[hl]|\x1b\[[>=<][0-9;]+[um]|\x1b[=>]", asked)

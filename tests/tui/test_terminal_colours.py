@@ -5,6 +5,7 @@ import pytest
 from nanoherm_tui.terminal import colours as terminal_colours
 from nanoherm_tui.terminal.answers import ANSWER, BEGUN, is_whole
 from nanoherm_tui.terminal.colours import GROUND, guess_light, is_light, read_colour, theme_for
+from tests.rows import each_row
 
 COLOURS = [
     ("rgb:ffff/ffff/ffff", "#ffffff"),
@@ -28,12 +29,12 @@ COLOURS = [
 ]
 
 
-@pytest.mark.parametrize(("told", "colour"), COLOURS)
+@each_row(("told", "colour"), COLOURS)
 def test_a_colour_is_read_as_terminals_write_it(told, colour):
     assert read_colour(told) == colour
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("colour", "light"),
     [("#ffffff", True), ("#000000", False), ("#fdf6e3", True), ("#002b36", False), ("#eeeeee", True),
      ("#300a24", False), ("#bbbbbb", True), ("#555555", False)],
@@ -42,7 +43,7 @@ def test_a_ground_is_light_when_black_is_easier_to_read_on_it(colour, light):
     assert is_light(colour) == light
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "light"),
     [("15;0", False), ("0;15", True), ("0;default;15", True), ("7;8", False), ("0;7", True), ("12;9", True),
      ("0;default", None), ("15;16", None), ("", None), ("x", None)],
@@ -52,7 +53,7 @@ def test_colorfgbg_is_a_first_guess(value, light):
     assert guess_light({}) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("colours", "light", "theme"),
     [("true", None, "nanoherm-dark"), ("true", False, "nanoherm-dark"), ("true", True, "nanoherm-light"),
      ("256", True, "nanoherm-light"), ("256", None, "nanoherm-dark"), ("16", True, "ansi"), ("16", None, "ansi")],
@@ -77,7 +78,7 @@ def test_every_beginning_of_an_answer_may_become_one(answer, said):
         assert begun is None or not is_whole(begun)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "keys",
     [
         "\x1b[A",

@@ -26,6 +26,7 @@ from nanoherm_tui.text import (
     wrap_code_spans,
     wrap_spans,
 )
+from tests.rows import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ MIXED = st.text(
 ANY = st.text(max_size=60)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dirty", "harmless"),
     [
         ("plain [b + 1 [/", "plain [b + 1 [/"),
@@ -119,7 +120,7 @@ def test_one_line_joins_lines_and_blanks():
     assert one_line(" a\n\n b\x1b[0m\t c ") == "a b␛[0m c"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cells", "shown"),
     [
         ("hello", 5, "hello"),
@@ -163,7 +164,7 @@ def test_figures_align_right():
     assert fit("你", 3, "right") == " 你"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cells", "rows"),
     [
         ("hello brave new world", 11, ["hello brave", "new world"]),
@@ -210,7 +211,7 @@ def test_no_row_starts_with_closing_or_ends_with_opening_punctuation(text, cells
         assert previous[-1:] not in "（「"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "cells", "rows", "hang"),
     [
         ("x = 1", 20, ["x = 1"], 0),
@@ -241,9 +242,7 @@ def test_wrapped_code_is_whole_and_fits(line, cells):
         assert width(line[a:b]) <= cells - (hang if number else 0)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "now"), (59, "now"), (60, "1m"), (1080, "18m"), (7200, "2h"), (90000, "1d")]
-)
+@each_row(("seconds", "shown"), [(0, "now"), (59, "now"), (60, "1m"), (1080, "18m"), (7200, "2h"), (90000, "1d")])
 def test_ages(seconds, shown):
     assert age(seconds) == shown
 
@@ -256,7 +255,7 @@ def test_ages_speak_chinese():
         i18n.set_language("en")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "running", "shown"),
     [
         (0.04, False, "0.0 s"),
@@ -271,7 +270,7 @@ def test_durations(seconds, running, shown):
     assert duration(seconds, running=running) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("n", "shown"), [(0, "0"), (999, "999"), (1000, "1.0k"), (12345, "12.3k"), (123456, "123k"), (999_999, "1.0M")]
 )
 def test_counts(n, shown):
@@ -281,7 +280,7 @@ def test_counts(n, shown):
 # -- what is approved ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("plain 中文 é 👩‍💻 e\u0301", "plain 中文 é 👩\\u200d💻 e\u0301"),

@@ -13,6 +13,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.panes.find_input import FindInput
 from nanoherm_tui.transcript.find import Find, _Source
 from nanoherm_tui.transcript.find_bar import FindBar
+from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp
 from tests.tui.test_transcript_layout import feed, opened, texts
 from tests.tui.test_transcript_view import run, staged
@@ -56,7 +57,7 @@ def test_every_hit_is_visited_in_order_and_around_the_end():
     assert hits(find, layout, step=-1) == [forth[0], *forth[:0:-1]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "query"),
     [
         ("Plain Words here", "words"),

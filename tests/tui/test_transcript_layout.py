@@ -19,6 +19,7 @@ from nanoherm_tui.transcript.heights import Heights
 from nanoherm_tui.transcript.layout import Layout
 from nanoherm_tui.transcript.lines import Place
 from nanoherm_tui.transcript.render import Moment
+from tests.rows import each_row
 from tests.tui.test_transcript_split import SOURCES
 from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
 
@@ -437,8 +438,8 @@ def test_what_streams_in_is_drawn_as_if_it_had_been_there_through_any_resizes(so
     assert layout.total == len(rows)
 
 
-@pytest.mark.parametrize("height", [1, 2, 10])
-@pytest.mark.parametrize("width", [*range(1, 13), 40])
+@each_row("height", [1, 2, 10])
+@each_row("width", [*range(1, 13), 40])
 def test_the_smallest_panes_show_rows_of_their_width_and_every_key_works(width, height):
     messages = [
         *conversation(2),

@@ -9,6 +9,7 @@ from agent_core.delegation import AgentRow
 from agent_core.messages import Covered, Message, ShellRun, ToolCall, ToolResult, shell, tool
 from agent_core.ports.asking import Question
 from nanoherm_tui import limits
+from tests.rows import each_row
 from tests.tui.transcript_helpers import NOON, call_events, conversation, model, rows_of, text_of
 
 
@@ -73,8 +74,8 @@ def as_events(pieces: int):
     yield ev.TurnFinished("t", "interrupted", 3, 1.0)
 
 
-@pytest.mark.parametrize("pieces", [1, 3, 50])
-@pytest.mark.parametrize("width", [20, 60, 120])
+@each_row("pieces", [1, 3, 50])
+@each_row("width", [20, 60, 120])
 def test_a_session_looks_the_same_live_and_reopened(pieces, width):
     assert rows_of(live(as_events(pieces)), width) == rows_of(stored(MESSAGES), width)
 
@@ -244,7 +245,7 @@ def test_the_keys_of_an_entrys_blocks_grow():
         assert keys == sorted(set(keys))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "subject"),
     [
         (ToolCall("c", "list_dir", {}), "."),
@@ -332,8 +333,8 @@ def test_the_persons_own_command_goes_on_when_the_turn_ends_and_while_another_ca
     assert list(shown.running) == []
 
 
-@pytest.mark.parametrize("stored", [False, True])
-@pytest.mark.parametrize(
+@each_row("stored", [False, True])
+@each_row(
     ("text", "rows"),
     [
         ("exit code 0 (0.1 s)\na  b\n中文", ("a  b", "中文")),

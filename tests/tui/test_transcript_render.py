@@ -13,6 +13,7 @@ from nanoherm_tui.transcript import highlight
 from nanoherm_tui.transcript.blocks import Card, Code, Note, Prose, Thought, ThoughtText, UserText
 from nanoherm_tui.transcript.render import Moment, render
 from nanoherm_tui.transcript.split import split
+from tests.rows import each_row
 from tests.tui.test_transcript_split import SOURCES
 from tests.tui.transcript_helpers import LOOK, NOON, look
 
@@ -54,8 +55,8 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda b: type(b).__name__)
+@each_row("width", WIDTHS)
+@each_row("block", BLOCKS, ids=lambda b: type(b).__name__)
 def test_every_row_is_exactly_as_wide_as_the_pane(block, width):
     rows = draw(block, width)
     assert rows
@@ -75,7 +76,7 @@ def test_so_is_every_row_of_any_markdown_and_no_control_byte_gets_through(source
             assert not re.search("[\x00-\x1f\x7f-\x9f]", row.strip.text)
 
 
-@pytest.mark.parametrize("text", ["[/", "[0]", "[b + 1", "[r", "[data: /x?y=z-]", "[bold]x[/bold]", "<b>x</b>"])
+@each_row("text", ["[/", "[0]", "[b + 1", "[r", "[data: /x?y=z-]", "[bold]x[/bold]", "<b>x</b>"])
 def test_markup_is_text(text):
     for block in (UserText(0, text), Prose(0, text), Code(0, text), ThoughtText(0, text), Note(0, text)):
         assert any(text in line for line in lines(block))
@@ -103,7 +104,7 @@ def test_a_card_is_one_row_of_fixed_columns():
     assert style_of(row, "read_file") == LOOK.style("muted")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("card", "outcome", "role"),
     [
         (Card(0, "run_command", "x", "done", "16 passed", 1), "16 passed", "ok"),
@@ -138,7 +139,7 @@ def test_on_a_narrow_pane_the_time_gives_way_then_the_subject_never_the_outcome(
     assert "+7 −4" in tiny
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "subject", "width", "shown"),
     [
         ("mcp_everything_get-sum", "2", 79, "mcp_everything_get-sum 2"),
@@ -201,7 +202,7 @@ def test_notes_speak_the_interfaces_language_by_their_code(monkeypatch):
 # -- Markdown -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "shown"),
     [
         ("- a\n- b\n  - c", ["    ∙ a", "    ∙ b", "      ∙ c"]),

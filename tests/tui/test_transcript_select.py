@@ -23,6 +23,7 @@ from nanoherm_tui.transcript.spots import (
     spot_of,
     word_at,
 )
+from tests.rows import each_row
 from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
 
 PROSE = "The parser drops the offset when the string ends early, so 每一行都会向后移动一个小时 and nobody sees why."
@@ -188,7 +189,7 @@ def test_every_place_of_the_text_is_found_again_at_its_own_width():
 # -- cells ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "x", "expected"),
     [
         ("你好ab", 0, (0, 1)),
@@ -286,7 +287,7 @@ def test_moving_by_rows_keeps_its_column_past_short_rows():
 # -- words, paths ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "under", "expected"),
     [
         ("see src/app/date.py:41, then", "app", "src/app/date.py:41"),
@@ -310,7 +311,7 @@ def test_a_word_is_what_is_meant_by_it(text, under, expected):
     assert selected.text() == (expected or "very_long_identifier_that_is_cut_by_the_width_of_this_pane_somewhere")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "expected"),
     [
         ("src/date.py:41", ("src/date.py", 41)),

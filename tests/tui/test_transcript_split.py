@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.blocks import Code, Prose
 from nanoherm_tui.transcript.split import Splitter, chunks, split
+from tests.rows import each_row
 
 PIECES = [
     *("word ", "你好，世界。", "🙂", "👩\u200d💻 ", "\n", "\n", "\n\n", "\r\n", "\t", " ", "x" * 70),
@@ -98,7 +98,7 @@ def shape(source: str) -> list[tuple[str, str, bool]]:
     return [(type(b).__name__, b.text, b.gap) for b in split(source)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "blocks"),
     [
         ("", []),

@@ -15,6 +15,7 @@ from agent_core import events as ev
 from agent_core.messages import Message
 from nanoherm_tui import symbols
 from nanoherm_tui.transcript.painting import with_mark
+from tests.rows import each_row
 from tests.tui.transcript_helpers import Stage, call_events, conversation, look, model, shown
 
 
@@ -75,7 +76,7 @@ async def test_a_hidden_reader_is_not_disturbed_and_a_mark_counts_what_is_new():
         assert shown(view)[-1] == "    line 99"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "left"),
     [
         ("    Done.", "    Done."),

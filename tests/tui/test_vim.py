@@ -3,11 +3,10 @@
 A text is written with its caret as a bar before the character it stands on. In keys "^" is Esc and "®" is Ctrl+R.
 """
 
-import pytest
-
 from nanoherm_tui.editing.kill_ring import KillRing
 from nanoherm_tui.editing.units import after
 from nanoherm_tui.editing.vim import Vim
+from tests.rows import each_row
 
 NAMES = {"^": "escape", "®": "ctrl+r"}
 CHIP = "[\x0e3 lines #1\x0f]"
@@ -49,7 +48,7 @@ def after_keys(marked, keys):
     return Owner(marked).press(keys).marked
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "after"),
     [
         # characters and lines
@@ -114,7 +113,7 @@ def test_motions_lead_where_vims_do(text, keys, after):
     assert after_keys(text, keys) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "after"),
     [
         ("foo |bar baz", "dw", "foo |baz"),
@@ -199,7 +198,7 @@ def test_operators_and_edits_leave_what_vims_leave(text, keys, after):
     assert after_keys(text, keys) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "after"),
     [
         ("foo |bar", "ywP", "foo ba|rbar"),
@@ -218,7 +217,7 @@ def test_what_was_deleted_or_yanked_is_put(text, keys, after):
     assert after_keys(text, keys) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "after"),
     [
         ("|abcd", "vld", "|cd"),
@@ -251,7 +250,7 @@ def test_a_selection_is_worked_on_as_vim_does(text, keys, after):
     assert after_keys(text, keys) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "after"),
     [
         ("|a b c d", "dw.", "|c d"),
@@ -271,7 +270,7 @@ def test_a_dot_does_the_last_change_again(text, keys, after):
     assert after_keys(text, keys) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "asked"),
     [
         ("a|b", "u", [("undo", 1)]),
