@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from agent_core import limits
@@ -62,10 +62,12 @@ class Skills:
         there = {found.name: found for found in self.look().skills}
         found = there.get(name) or there.get(name.rstrip("/").rpartition("/")[2])
         if found is None:
-            near = difflib.get_close_matches(name, there, n=limits.NEAR_NAMES, cutoff=0.5)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(there) or 'none'}."
             shown = name[: limits.SUBJECT_CHARS]
-            raise SkillFailure("no_skill", f"There is no skill {shown!r}. {hint}", name=shown)
+            if not there:
+                raise SkillFailure("no_skills", f"There is no skill {shown!r}. There are none.", name=shown)
+            near = difflib.get_close_matches(name, there, n=limits.NEAR_NAMES, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(there)}."
+            raise SkillFailure("no_skill", f"There is no skill {shown!r}. {hint}", name=shown, there=near or [*there])
         return found
 
     # -- what a person types ----------------------------------------------------------------------------------------
@@ -78,7 +80,7 @@ class Skills:
         """What the model is told when a person types /name. Raises SkillFailure."""
         found = self.get(name)
         if why := self.closed(found):
-            raise SkillFailure("skill_closed", f"The skill {name} cannot be used here: {said(why)}.", name=name)
+            raise refused(name, why)
         words = (
             f"The user says with it: {argument}" if argument else "Ask the user what it is to be used for if needed."
         )
@@ -100,6 +102,22 @@ class Skills:
 
 def _listed(found: Found, closed: tuple[Unmet, ...], missing: tuple[Unmet, ...]) -> Skill:
     return Skill(found.name, found.description, str(found.file), found.place, (*closed, *missing), not closed)
+
+
+_CLOSED: Final = {
+    "platform": "skill_platform",
+    "tool": "skill_tool",
+    "stands_in": "skill_stands_in",
+    "off": "skill_off",
+}
+"""The case that faces have words for, by the kind of what closes a skill."""
+
+
+def refused(name: str, why: Sequence[Unmet]) -> SkillFailure:
+    """Of a skill that is closed: all the reasons in English; faces say the first in their own words."""
+    text = f"The skill {name} cannot be used here: {said(why)}."
+    case = _CLOSED.get(why[0].kind, "skill_closed")
+    return SkillFailure("skill_closed", text, name=name, case=case, what=why[0].what)
 
 
 def said(unmet: Iterable[Unmet]) -> str:

@@ -89,9 +89,10 @@ def inside(name: str) -> str:
     """`name` as a path below a skill's folder. Raises SkillFailure for one that leads elsewhere."""
     plain = posixpath.normpath(name.replace("\\", "/")) if name else ""
     if not plain or "\0" in name or plain.startswith(("/", "~")) or plain == "." or plain.split("/")[0] == "..":
+        shown = printable(name)[: limits.SUBJECT_CHARS]
         raise SkillFailure(
-            "skill_file", f"{printable(name)[: limits.SUBJECT_CHARS]!r} is no file of a skill. Give a path below its "
-            "folder, such as references/api.md.",
+            "skill_path", f"{shown!r} is no file of a skill. Give a path below its folder, such as references/api.md.",
+            path=shown,
         )  # fmt: skip
     return plain
 
@@ -141,24 +142,24 @@ def _bytes(found: Found, name: str) -> bytes:
     if found.accepted is not None:
         data = found.accepted.get(name)
         if data is None:
-            raise _missing(found, name)
+            raise missing(found, name)
         return data
     try:
         # Links of the user's own are followed, but not out of the skill's folder.
         path = (found.folder / name).resolve()
         if not path.is_relative_to(found.folder.resolve()) and name != MAIN:
-            raise _missing(found, name)
+            raise missing(found, name)
         read = read_regular(path, limits.SKILL_FILE)
     except OSError as error:
         shown = _shown(found, name)
         text = f"{shown} cannot be read: {error.strerror or error}."
         raise SkillFailure("skill_unreadable", text, path=shown) from error
     if read is None:
-        raise _missing(found, name)
+        raise missing(found, name)
     if len(read) > limits.SKILL_FILE:
         shown, most = _shown(found, name), limits.SKILL_FILE // limits.KB
         raise SkillFailure("skill_large", f"{shown} is larger than {most} KB. Read a part of it with read_file.",
-                           path=shown)  # fmt: skip
+                           path=shown, most=most)  # fmt: skip
     return read
 
 
@@ -170,10 +171,14 @@ def _decoded(data: bytes, found: Found, name: str) -> str:
         raise SkillFailure("skill_binary", f"{shown} is no text. Use it by its path.", path=shown) from failure
 
 
-def _missing(found: Found, name: str) -> SkillFailure:
-    there = ", ".join(map(printable, files(found))) or "none"
+def missing(found: Found, name: str) -> SkillFailure:
+    """That a skill has no such file, with those that it has."""
+    there = [printable(each) for each in files(found)]
     name = printable(clean(name))
-    return SkillFailure("skill_file", f"The skill {found.name} has no file {name}. Its files: {there}.", path=name)
+    text = f"The skill {found.name} has no file {name}. Its files: {', '.join(there) or 'none'}."
+    if not there:
+        return SkillFailure("skill_alone", text, name=found.name, path=name)
+    return SkillFailure("skill_file", text, name=found.name, path=name, files=there)
 
 
 def _shown(found: Found, name: str) -> str:

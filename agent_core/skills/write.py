@@ -92,7 +92,9 @@ class Writer:
         if category and not names.is_valid(category):
             raise SkillFailure("skill_name", f"{category[: limits.SUBJECT_CHARS]!r} is no name for a folder of skills.")
         if any(found.name == name for found in there):
-            raise SkillFailure("skill_there", f"There is a skill {name} already. Change it with patch or edit.")
+            raise SkillFailure(
+                "skill_there", f"There is a skill {name} already. Change it with patch or edit.", name=name
+            )
         self._check_main(content, name)
         path = posixpath.join(*filter(None, (category, name)), MAIN)
         return self._plan(f"Create the skill {name}", [(path, content)])
@@ -108,10 +110,10 @@ class Writer:
         path = self._below(found, name)
         text = self._text(path)
         if text is None:
-            raise SkillFailure("skill_file", f"The skill {found.name} has no file {name}.")
+            raise reading.missing(found, name)
         place = match.find(text, old, new, every)
         if isinstance(place, match.NoMatch):
-            raise SkillFailure("skill_patch", _no_place(place, name))
+            raise _no_place(place, name)
         changed = match.apply(text, place)
         if name == MAIN:
             self._check_main(changed, found.name)
@@ -127,7 +129,7 @@ class Writer:
         name = self._supporting(file)
         path = self._below(found, name)
         if self._text(path) is None:
-            raise SkillFailure("skill_file", f"The skill {found.name} has no file {name}.")
+            raise reading.missing(found, name)
         return self._plan(f"Remove {name} of the skill {found.name}", [(path, None)])
 
     def delete(self, found: Found) -> Plan:
@@ -147,7 +149,8 @@ class Writer:
             now = self._text(change.path)
             if (None if now is None else _digest(now)) != change.old:
                 shown = self._shown(change.path)
-                raise SkillFailure("skill_stale", f"{shown} has changed meanwhile. Nothing was written: look again.")
+                text = f"{shown} has changed meanwhile. Nothing was written: look again."
+                raise SkillFailure("skill_stale", text, path=shown)
             if change.new is not None:
                 self._check(change.new)
         try:
@@ -180,7 +183,8 @@ class Writer:
                 self._check(new)
             old = self._text(path)
             if old == new:
-                raise SkillFailure("skill_same", f"{self._shown(path)} has exactly this content already.")
+                shown = self._shown(path)
+                raise SkillFailure("skill_same", f"{shown} has exactly this content already.", path=shown)
             changes.append(Change(path, None if old is None else _digest(old), new))
             diffs.append(diff.build(self._shown(path), old, new))
         return Plan(title, tuple(changes), tuple(diffs))
@@ -201,8 +205,9 @@ class Writer:
         """Where a path below our folder of skills is. Raises SkillFailure when links lead out of it."""
         path = self.top / below
         if not path.parent.resolve().is_relative_to(self.top.resolve()) or path.is_symlink():
-            text = f"{self._shown(below)} is a link that leads elsewhere. The user can change it by hand."
-            raise SkillFailure("skill_link", text)
+            shown = self._shown(below)
+            text = f"{shown} is a link that leads elsewhere. The user can change it by hand."
+            raise SkillFailure("skill_link", text, path=shown)
         return path
 
     def _text(self, below: str) -> str | None:
@@ -211,7 +216,8 @@ class Writer:
             data = read_regular(path, limits.SKILL_FILE)
             return None if data is None else data.decode()
         except UnicodeDecodeError:
-            raise SkillFailure("skill_binary", f"{self._shown(below)} is no UTF-8 text.") from None
+            shown = self._shown(below)
+            raise SkillFailure("skill_binary", f"{shown} is no UTF-8 text.", path=shown) from None
         except OSError as error:
             text = f"{self._shown(below)} cannot be read: {error.strerror or error}."
             raise SkillFailure("skill_unreadable", text) from error
@@ -224,9 +230,8 @@ class Writer:
         name = reading.inside(file)
         top, _, rest = name.partition("/")
         if top not in FOLDERS or not rest or any(part.startswith(".") for part in name.split("/")):
-            raise SkillFailure(
-                "skill_file", f"Other files of a skill go below {', '.join(FOLDERS)}: {FOLDERS[0]}/api.md."
-            )
+            text = f"Other files of a skill go below {', '.join(FOLDERS)}: {FOLDERS[0]}/api.md."
+            raise SkillFailure("skill_folder", text, folders=list(FOLDERS), example=f"{FOLDERS[0]}/api.md")
         return name
 
     def _check_main(self, content: str, name: str) -> None:
@@ -254,9 +259,8 @@ class Writer:
 
         if len(text) > limits.SKILL_WRITTEN:
             most = limits.SKILL_WRITTEN
-            raise SkillFailure(
-                "skill_large", f"The text has more than {most:,} characters. Put parts into other files."
-            )
+            text = f"The text has more than {most:,} characters. Put parts into other files."
+            raise SkillFailure("skill_long", text, most=f"{most:,}")
         if clean(text) != text:
             raise SkillFailure("skill_control", "The text holds control characters. Leave them out.")
         if self.redact(text) != text:
@@ -272,13 +276,20 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-_REASONS: Final[dict[Literal["missing", "several", "empty", "same"], str]] = {
-    "missing": "old_string does not stand in {file}. Load it, and quote what stands there.",
-    "several": "old_string stands in {file} {count} times. Quote more of what stands around it, or set replace_all.",
-    "empty": "old_string is empty. Quote the text to replace.",
-    "same": "new_string is the same as old_string.",
+_REASONS: Final[dict[Literal["missing", "several", "empty", "same"], tuple[str, str]]] = {
+    "missing": ("skill_patch_missing", "old_string does not stand in {file}. Load it, and quote what stands there."),
+    "several": (
+        "skill_patch_several",
+        "old_string stands in {file} {count} times. Quote more of what stands around it, or set replace_all.",
+    ),
+    "empty": ("skill_patch_empty", "old_string is empty. Quote the text to replace."),
+    "same": ("skill_patch_same", "new_string is the same as old_string."),
 }
+"""The case that faces have words for, and the words for the model."""
 
 
-def _no_place(found: match.NoMatch, file: str) -> str:
-    return _REASONS[found.reason].format(file=file, count=found.count)
+def _no_place(found: match.NoMatch, file: str) -> SkillFailure:
+    case, text = _REASONS[found.reason]
+    return SkillFailure(
+        "skill_patch", text.format(file=file, count=found.count), case=case, file=file, count=found.count
+    )

@@ -13,7 +13,7 @@ from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.skills import index, reading
 from agent_core.skills.discover import MAIN, Found
-from agent_core.skills.library import Skills, said
+from agent_core.skills.library import Skills, refused
 from agent_core.skills.write import FOLDERS, Plan, Writer
 
 from . import base
@@ -93,7 +93,7 @@ def _view_tool(shop: Shop) -> Tool:
         with _failing():
             found = shop.skills.get(base.text(args, "name").strip())
             if why := shop.skills.closed(found):
-                raise SkillFailure("skill_closed", f"{found.name} cannot be used here: {said(why)}.")
+                raise refused(found.name, why)
             file = base.text(args, "file", "") or base.text(args, "file_path", "")
             name = reading.inside(file) if file else MAIN
         verdict = base.judged("read", str(found.folder / name), ctx)

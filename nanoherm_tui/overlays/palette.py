@@ -163,6 +163,7 @@ class PaletteList(GroupedList[str, Hit]):
 
     def __init__(self) -> None:
         super().__init__("palette-list")
+        self._widest = 0
 
     def show(self, groups: Sequence[tuple[str, list[Hit]]], empty: str) -> None:
         headings = {
@@ -180,6 +181,8 @@ class PaletteList(GroupedList[str, Hit]):
         for heading, hits in groups:
             lines += [Heading()] if lines else []
             lines += [Heading(headings[heading]), *hits] if heading in headings else hits
+        # Behind a narrow name its path has more room; of all hits, so that scrolling moves no column.
+        self._widest = max((width(one_line(hit.item.title)) for _, hits in groups for hit in hits), default=0)
         self.put(lines, empty)
         self._top = 0
 
@@ -209,7 +212,7 @@ class PaletteList(GroupedList[str, Hit]):
         remark = words if here else look.style("muted", ground)
         left = led(look, here, words)
         title, help_text = one_line(item.title), one_line(item.help) if cells >= _WITH_HELP else ""
-        column = cells * 3 // 8
+        column = min(cells * 3 // 8, self._widest + 6) if item.path else cells * 3 // 8
         shown = cut(title, column - 2) if help_text or item.path else title
         left += marked(shown, line.marks, words, look.style("accent", ground, bold=True))
         left += [(" " * (column - width(shown)), words), (help_text, remark)] if help_text else []

@@ -7,9 +7,10 @@ import shutil
 import pytest
 
 from nanoherm_tui.overlays.confirm import ConfirmScreen
-from nanoherm_tui.overlays.palette import PaletteScreen
+from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from tests.core.git_support import commit, git, repository
 from tests.fakes.model_server import Reply
+from tests.tui.overlay_app import OverlayApp, rows
 from tests.tui.test_app import Stage
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -65,3 +66,19 @@ async def test_a_worktree_is_made_worked_in_listed_and_removed_without_losing_wo
         await stage.until(lambda: "Name the worktree to remove" in stage.transcript())
         await stage.type("/worktree list")
         await stage.until(lambda: "has no worktrees" in app._hint)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+async def test_in_the_list_the_folder_has_the_room_that_short_names_leave(columns):
+    path = "~/work/ledger-fix-dates"
+    items = [
+        PaletteItem("1", "worktree", "fix-dates", "1 changed, 1 session", path=path),
+        PaletteItem("2", "worktree", "main", "", path="~/work/ledger"),
+    ]
+    app = OverlayApp()
+    async with app.run_test(size=(columns, 24)) as pilot:
+        app.push_screen(PaletteScreen(items, kind="worktree"))
+        await pilot.pause()
+        first, second = (next(row for row in rows(app) if name in row) for name in ("fix-dates", "main"))
+        assert path in first
+        assert first.index("1 changed") == second.index("~/work")  # one edge
