@@ -80,7 +80,7 @@ class Chromium:
         self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def open(self, url: str, width: int = 1280, height: int = 800, scheme: str = "light") -> Page:
+    def open(self, url: str, width: int = 880, height: int = 520, scheme: str = "light") -> Page:
         """A new tab with `url`, of one who prefers the colour scheme."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

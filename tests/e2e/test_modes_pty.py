@@ -7,6 +7,7 @@ import pytest
 
 from agent_core.names import MODES
 from agent_core.sandbox.probe import layers
+from nanoherm_tui import limits
 from nanoherm_tui.theming.files import load_themes
 from nanoherm_tui.theming.themes import Look
 from tests.e2e.screen import KEYS, Screen, home_env
@@ -158,12 +159,15 @@ def test_without_a_sandbox_everything_is_asked_until_that_is_accepted(home, work
             assert "No sandbox:" not in screen.text
 
 
-def test_keys_that_were_meant_for_the_draft_confirm_no_mode(home, workspace):
-    with Screen(["--sandbox", "off"], env=home_env(home), cwd=workspace) as screen:
-        screen.wait_for("Scripted demo", "danger-full-access")
+def test_keys_that_were_meant_for_the_draft_confirm_no_mode(workspace, server_env):
+    with (
+        ModelServer([Reply(text="x")]) as server,
+        Screen(["--sandbox", "off"], env=server_env(server), cwd=workspace) as screen,
+    ):
+        screen.wait_for("test-model", "danger-full-access")
         screen.send(KEYS["shift+tab"] * 3)
         began = time.monotonic()
-        while time.monotonic() - began < 2.5:
+        while time.monotonic() - began < 2.5 * limits.APPROVAL_ARM:  # each of them came too soon for an answer
             for key in ("y", "e", "s", " ", "y", KEYS["enter"]):
                 screen.send(key)
                 time.sleep(0.05)

@@ -364,23 +364,7 @@ def test_after_kill_9_in_the_middle_of_a_tool_every_message_loads_and_no_call_is
     assert oct((home / ".nanohermes" / "state.db").stat().st_mode & 0o777) == "0o600"
 
 
-# -- type-ahead, Chinese, small sizes ---------------------------------------------------------------------------------
-
-
-def test_a_question_cannot_catch_type_ahead(home, workspace):
-    replies = [Reply(text="x", hang=0.6, calls=[("run_command", {"command": "touch approved"})]), Reply(text="over")]
-    with ModelServer(replies) as server, Screen(env=server_env(home, server), cwd=workspace) as screen:
-        screen.wait_for("test-model")
-        submit(screen, "go")
-        for _ in range(6):  # 20 keys a second with all that answer and Enter among them, before and after it comes
-            for key in ("y", "a", "\r", "w", "y", "\r", "a"):
-                screen.send(key)
-                time.sleep(0.05)
-        screen.wait_for("Run this command?")
-        assert not (workspace / "approved").exists()
-        screen.send("\x7f")  # the last letter is in the draft
-        answer(screen, "y")
-        screen.until((workspace / "approved").exists)  # the keys above could have
+# -- Chinese, small sizes ---------------------------------------------------------------------------------------------
 
 
 # The others are among RESIZES.

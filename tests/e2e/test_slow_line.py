@@ -41,24 +41,24 @@ def test_over_a_slow_line_a_key_is_answered_and_ctrl_c_stops_the_turn(streaming)
     server, begin = streaming
     with begin() as screen:
         screen.rate = SLOW
-        time.sleep(3.0)  # as much as would be seconds of old frames
+        time.sleep(1.5)  # as much as would be half a minute of old frames
         came = []
-        for number in range(1, 6):
+        for number in range(1, 4):
             since = len(screen.raw)
-            screen.send("zqzqz"[number - 1])
-            screen.wait_for(f"› {'zqzqz'[:number]}", seconds=20 * SLACK)
+            screen.send("zqz"[number - 1])
+            screen.wait_for(f"› {'zqz'[:number]}", seconds=20 * SLACK)
             came.append((len(screen.raw) - since) / SLOW)
-        assert sorted(came)[2] < 2.0, came  # seconds of the line; behind a queue of frames it is more than 3
+        assert sorted(came)[1] < 2.0, came  # seconds of the line; behind a queue of frames it is more than 3
         screen.send(KEYS["ctrl+c"])
         screen.until(lambda: not server.open_streams)
-        screen.wait_for("Stopped.", "› zqzqz", seconds=20 * SLACK)
+        screen.wait_for("Stopped.", "› zqz", seconds=20 * SLACK)
 
 
 def test_while_the_line_stands_still_ctrl_c_stops_the_turn_and_afterwards_the_newest_frame_is_drawn(streaming):
     server, begin = streaming
     with begin() as screen:
         screen.holds = True
-        time.sleep(2.0)  # 45 frames, of which the terminal takes none
+        time.sleep(1.0)  # 20 frames, of which the terminal takes none
         screen.send(KEYS["ctrl+c"])
         screen.until(lambda: not server.open_streams)
         before = len(screen.raw)
