@@ -257,7 +257,7 @@ MODE = st.sampled_from(MODES)
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_whatever_a_tool_is_called_with_there_is_a_result_within_its_bounds(world, tool):
-    @settings(max_examples=8, **CALLS)
+    @settings(max_examples=4, **CALLS)
     @given(arguments(tool.parameters) | spoilt(tool), MODE, st.booleans(), REFUSED)
     def any_call(args, mode, unattended, refused):
         holds(world, tool, args, mode, unattended, refused)

@@ -186,13 +186,13 @@ ASKED_GIT = [
 ]
 
 
-@pytest.mark.parametrize("command", ALLOWED_GIT)
+@each_row("command", ALLOWED_GIT)
 def test_an_allowed_program_covers_what_is_nothing_else(place: Place, command: str) -> None:
     place.file.add(CommandGrant("git", True, INSIDE, str(place.workspace)))
     assert place.grants().covers(place.command(command), box=INSIDE)
 
 
-@pytest.mark.parametrize("command", ASKED_GIT)
+@each_row("command", ASKED_GIT)
 def test_an_allowed_program_does_not_cover_what_is_more_or_other(place: Place, command: str) -> None:
     place.file.add(CommandGrant("git", True, INSIDE, str(place.workspace)))
     assert not place.grants().covers(place.command(command), box=INSIDE)

@@ -45,7 +45,7 @@ def test_no_case_hides_another():
     assert len(ROWS) == sum(map(len, FOLDERS.values()))
 
 
-@pytest.mark.parametrize("case", ROWS)
+@each_row("case", ROWS)
 def test_a_server_is_understood(case: str, verdicts: dict[str, Future[str]]):
     assert verdicts[case].result() == ""
 

@@ -15,6 +15,7 @@ import pytest
 from agent_core import limits
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from tests.core.trust_support import SYSTEM_PATH, trust_context
+from tests.rows import each_row
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,7 @@ TRUSTED = [
 NOT_LISTED_FORMS = {"git config --local --get remote"}  # a name without a section is no setting
 
 
-@pytest.mark.parametrize("command", [command for command in TRUSTED if command not in NOT_LISTED_FORMS])
+@each_row("command", [command for command in TRUSTED if command not in NOT_LISTED_FORMS])
 def test_a_plain_reading_command_runs_unasked(command: str, ctx: TrustContext) -> None:
     assert is_trusted_command(command, ctx).rule == "trusted"
 
@@ -418,7 +419,7 @@ UNTRUSTED = [
 ]
 
 
-@pytest.mark.parametrize("command", UNTRUSTED)
+@each_row("command", UNTRUSTED)
 def test_what_may_write_run_or_leak_is_not_trusted(command: str, ctx: TrustContext) -> None:
     assert not is_trusted_command(command, ctx).ok
 

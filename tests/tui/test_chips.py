@@ -96,18 +96,19 @@ async def test_a_long_paste_is_one_unit_for_the_caret_and_for_backspace_and_undo
         assert app.composer.text == "ab"
 
 
-@pytest.mark.parametrize("key", ["ctrl+w", "ctrl+u", "ctrl+k", "ctrl+x", "shift+left", "shift+home"])
 @pytest.mark.parametrize("steps", [0, 1])
-async def test_no_edit_leaves_half_a_chip(key, steps):
+async def test_no_edit_leaves_half_a_chip(steps):
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await type_keys(pilot, "a", "space")
-        await paste(pilot, LONG)
-        await type_keys(pilot, *["left"] * steps, key, "x")
-        text = app.composer.text
-        assert text.replace(LONG, "") in ("a x", "a ", "ax", "x", "xa ", "a x\n"), text
-        assert "lines" not in text
-        assert text.count("第 ") in (0, 120)
+        for key in ("ctrl+w", "ctrl+u", "ctrl+k", "ctrl+x", "shift+left", "shift+home"):
+            app.composer.clear_to_history()
+            await type_keys(pilot, "a", "space")
+            await paste(pilot, LONG)
+            await type_keys(pilot, *["left"] * steps, key, "x")
+            text = app.composer.text
+            assert text.replace(LONG, "") in ("a x", "a ", "ax", "x", "xa ", "a x\n"), (key, text)
+            assert "lines" not in text, key
+            assert text.count("第 ") in (0, 120), key
 
 
 async def test_a_click_within_a_chip_puts_the_caret_at_its_nearer_end():
