@@ -13,29 +13,31 @@ from tests.tui.composer_app import ComposerApp, rows, type_keys
 # -- shell --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("draft", "posted"),
-    [
-        ("!ls -la", ("shell", "ls -la")),
-        ("! git status", ("shell", "git status")),
-        ("!!env | sort", ("private shell", "env | sort")),
-        ("!echo one\necho 二", ("shell", "echo one\necho 二")),
-        (" !important", ("send", " !important")),
-        ("no!", ("send", "no!")),
-        ("!!!x", ("private shell", "!x")),
-    ],
+DRAFTS = (
+    ("!ls -la", ("shell", "ls -la")),
+    ("! git status", ("shell", "git status")),
+    ("!!env | sort", ("private shell", "env | sort")),
+    ("!echo one\necho 二", ("shell", "echo one\necho 二")),
+    (" !important", ("send", " !important")),
+    ("no!", ("send", "no!")),
+    ("!!!x", ("private shell", "!x")),
 )
+
+
 @pytest.mark.parametrize("state", ["idle", "running"])
-async def test_a_draft_that_begins_with_an_exclamation_mark_is_the_users_own_command(draft, posted, state):
+async def test_a_draft_that_begins_with_an_exclamation_mark_is_the_users_own_command(state):
     app = ComposerApp()
     async with app.run_test() as pilot:
         app.composer.set_state(state)
-        app.composer.insert(draft)
-        await pilot.press("tab" if state == "running" and draft.startswith("!") else "enter")
-        assert app.posted == [posted]
-        assert app.composer.is_empty
-        await pilot.press("up")
-        assert app.composer.text == draft
+        for draft, posted in DRAFTS:
+            app.posted.clear()
+            app.composer.clear_to_history()
+            app.composer.insert(draft)
+            await pilot.press("tab" if state == "running" and draft.startswith("!") else "enter")
+            assert app.posted == [posted]
+            assert app.composer.is_empty, draft
+            await pilot.press("up")
+            assert app.composer.text == draft
 
 
 async def test_it_is_seen_that_a_draft_will_run_as_a_command_and_whether_the_model_hears_of_it():
