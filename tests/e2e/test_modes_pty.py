@@ -61,8 +61,7 @@ def test_every_mode_is_reached_by_one_key_and_by_name(terminal, home, workspace)
         for mode in ("goal", "debug", "auto"):  # what was confirmed is not asked again
             screen.send(KEYS["ctrl+p"])
             screen.wait_for("Action, mode, theme, session")
-            screen.type(f"mode {mode}")
-            screen.send(KEYS["enter"])
+            screen.submit(f"mode {mode}")
             screen.wait_for(f"  {mode}   {BOX[mode]}")
 
 

@@ -40,7 +40,7 @@ class Pane:
         subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True)
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
+@pytest.mark.parametrize(("columns", "rows"), [pytest.param(120, 36, marks=pytest.mark.long), (80, 24)])
 def test_it_runs_in_tmux(tmp_path, columns, rows):
     env = {**home_env(tmp_path / "home"), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
     command = f"{sys.executable} -m nanoherm_tui --demo"
