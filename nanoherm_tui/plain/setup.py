@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.records import dataclass
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.greeting import model_lines
 from nanoherm_tui.plain.questions import Choice
@@ -42,7 +42,7 @@ def setup(face: Face, argument: str) -> None:
         face.say(t("plain.instead_setup"))
         return
     presets = list(PRESETS.values())
-    rows = [f"{one.label}, {one.base_url}".removesuffix(", ") for one in presets]
+    rows = [f"{phrase('providers', one.label)}, {one.base_url}".removesuffix(", ") for one in presets]
     numbered(face, head(t("setup.provider")), rows, lambda at: _ask_address(face, Written(presets[at])))
 
 

@@ -4,13 +4,16 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
+from agent_core.llm.discover import Health
 from nanoherm_tui.actions import ACTIONS, SLASH_ACTIONS
+from nanoherm_tui.i18n import set_language
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.help import HelpScreen, sections, two_columns
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
+from nanoherm_tui.words.setup import told
 from tests.tui.overlay_app import OverlayApp, rows, shown
 
 KEYMAP, _ = load_keymap(None)
@@ -284,3 +287,12 @@ async def test_on_the_smallest_screen_the_buttons_of_the_setup_view_are_whole(pr
         await pilot.pause()
         (line,) = [row for row in rows(app) if "Save and start" in row]
         assert "Test" in line
+
+
+def test_what_a_test_found_names_the_server_as_the_list_does():
+    health = Health(True, "ok", "Custom server answers and has m.", params={"label": "Custom server", "model": "m"})
+    assert told(health) == "Custom server answers and has m."
+    set_language("zh")
+    assert told(health) == "自定义服务器：有回应，有 m。"
+    other = Health(True, "model_not_listed", "", params={"label": "Ollama", "model": "m", "models": ("a", "b")})
+    assert told(other) == "Ollama：有回应，但没有列出 m。它有 a、b。"
