@@ -8,6 +8,7 @@ import inspect
 import os
 
 import pytest
+from textual.css.stylesheet import Stylesheet
 
 from nanoherm_tui import i18n, limits, symbols
 
@@ -28,6 +29,22 @@ def plain_words(monkeypatch):
     yield
     i18n.set_strict(False)
     i18n.set_language("en")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sheets_are_parsed_once():
+    """The same sheets with the same colours, read anew, were a sixth of the start of every test's app."""
+    parse, known = Stylesheet._parse_rules, {}
+
+    def parse_once(sheet, *arguments, **named):
+        key = (arguments, tuple(sorted(named.items())), tuple(sorted(sheet._variables.items())))
+        if key not in known:
+            known[key] = parse(sheet, *arguments, **named)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parse_once)
+        yield
 
 
 @pytest.fixture
