@@ -181,6 +181,7 @@ def restore(app: NanohermApp, argument: str) -> None:
     session_id = app.conversations.deleted.pop()
 
     def back(_: object) -> None:
+        app.hint("")
         app.conversations.reload()
         open_by_id(app, session_id)
 

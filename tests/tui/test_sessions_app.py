@@ -56,6 +56,7 @@ async def test_a_deleted_session_comes_back_whole(tmp_path):
         await stage.pilot.press("u")
         await stage.until(lambda: app.view.id == gone and "Worth keeping." in stage.transcript())
         await stage.until(lambda: "hello" in listed(stage))
+        assert "/restore" not in app._hint
         await stage.type("/restore")
         await stage.until(lambda: "Nothing was deleted" in app._hint)
 
