@@ -12,6 +12,7 @@ from textual.geometry import Size
 
 from nanoherm_tui import limits
 from nanoherm_tui.actions import PANES
+from nanoherm_tui.compat.driver import look_at_size
 from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Arranging(App[int]):
 
     def _redraw(self) -> None:
         if self.screen_stack:  # not while the program is ending
+            look_at_size(self)
             self.action_command("redraw")
 
     def show_pane(self, name: Side, show: bool = True) -> None:

@@ -14,6 +14,7 @@ from textual import events
 from textual.driver import Driver
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.geometry import Size
 from textual.message import Message
 
 from nanoherm_tui import limits
@@ -168,3 +169,15 @@ class TerminalDriver(linux_driver.LinuxDriver):
         elif isinstance(message, events.Key | events.MouseDown | events.Paste):
             cast(OwnDriver, self._app).last_input = time.monotonic()
         super().process_message(message)
+
+
+def look_at_size(app: App[Any]) -> None:
+    """Take the terminal's size as it is now.
+
+    A handler of SIGWINCH may run within another one, which then tells the size that it read before, as the last.
+    """
+    driver = app._driver
+    if isinstance(driver, TerminalDriver) and not driver._in_band_window_resize:
+        size = Size(*driver._get_terminal_size())
+        if size != app.size:
+            app.post_message(events.Resize(size, size))

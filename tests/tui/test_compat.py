@@ -19,7 +19,7 @@ from textual.widgets import Label
 
 from nanoherm_tui.compat import reading
 from nanoherm_tui.compat.compositor import TightScreen
-from nanoherm_tui.compat.driver import OwnDriver, Writer
+from nanoherm_tui.compat.driver import OwnDriver, Writer, look_at_size
 from nanoherm_tui.compat.few_bytes import FewBytes
 from nanoherm_tui.compat.kept_rules import keep_rules
 from nanoherm_tui.compat.reading import ReadByRead, read_lines_as_pastes
@@ -317,6 +317,21 @@ async def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(a
         driver.stop_application_mode()
     assert ["ground" for words in written if words == terminal_colours.ASK_GROUND] == ["ground"] * asks
     assert [words for words in written if words.startswith("\x1b[>4")] == ["\x1b[>4;1m", "\x1b[>4m"] * 2
+
+
+async def test_a_size_that_an_older_one_was_told_behind_is_found(monkeypatch):
+    class Sized(OwnDriver, App[None]):
+        pass
+
+    app = Sized()
+    async with app.run_test(size=(200, 60)) as pilot:
+        driver = app.get_driver_class()(app)
+        monkeypatch.setattr(driver, "_get_terminal_size", lambda: (120, 36))
+        with monkeypatch.context() as patch:
+            patch.setattr(app, "_driver", driver)
+            look_at_size(app)
+        await pilot.pause()
+        assert (app.size, app.screen.size) == ((120, 36), (120, 36))
 
 
 def test_what_is_written_to_a_terminal_that_is_gone_is_dropped_and_nobody_waits():
