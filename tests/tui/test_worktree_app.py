@@ -70,10 +70,10 @@ async def test_a_worktree_is_made_worked_in_listed_and_removed_without_losing_wo
 
 @pytest.mark.parametrize("columns", [80, 200])
 async def test_in_the_list_the_folder_has_the_room_that_short_names_leave(columns):
-    path = "~/work/ledger-fix-dates"
+    path = "~/code/ledger-fix-dates"
     items = [
         PaletteItem("1", "worktree", "fix-dates", "1 changed, 1 session", path=path),
-        PaletteItem("2", "worktree", "main", "", path="~/work/ledger"),
+        PaletteItem("2", "worktree", "main", "", path="~/code/ledger"),
     ]
     app = OverlayApp()
     async with app.run_test(size=(columns, 24)) as pilot:
