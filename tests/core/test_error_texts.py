@@ -434,7 +434,10 @@ class TestInChinese:
         asked = Asked("Acme", "https://acme.example/v1/chat/completions", "m-1", KEY, "ACME_API_KEY")
         error = failures.from_response(status, head, data, asked)
         i18n.set_language("zh")
-        said = i18n.tell(error.code, error.params, error.text)
+        try:
+            said = i18n.tell(error.code, error.params, error.text)
+        finally:
+            i18n.set_language("en")
         assert re.search("[\u4e00-\u9fff]", said)
         assert error.text.removeprefix(error.params["told"]).strip(". ") not in said, "the way out is told once"
         assert set(re.findall(r"/[a-z]{4,}\b|[A-Z]+_[A-Z_]+|base_url", said)) >= set(

@@ -349,7 +349,7 @@ def test_what_was_moved_since_it_was_looked_for_means_that_nothing_runs(with_vie
         done = with_view.shell("cat */plain */.env; touch ran", hidden=(secret,), inodes=inodes)
         assert "secret" not in done.out
         assert (done.refused == "sandbox_mounts") == (meanwhile != "in place"), done
-        assert (with_view.ws / "ran").exists() == (meanwhile == "in place")
+        assert (with_view.ws / "ran").exists() == (meanwhile == "in place"), done
     finally:
         if meanwhile == "folder moved":
             (with_view.ws / "other").rename(with_view.ws / "sub")

@@ -81,4 +81,4 @@ async def test_in_the_list_the_folder_has_the_room_that_short_names_leave(column
         await pilot.pause()
         first, second = (next(row for row in rows(app) if name in row) for name in ("fix-dates", "main"))
         assert path in first
-        assert first.index("1 changed") == second.index("~/work")  # one edge
+        assert first.index("1 changed") == second.index("~/code")  # one edge
