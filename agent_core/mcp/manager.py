@@ -126,11 +126,12 @@ class Servers:
         )
         if held or not config.enabled or config.problem or managed is None:
             return plain
+        now = managed.state  # read before its reason: the other way round one that fails meanwhile has none
         known, left, failure = managed.known, managed.retry_in, managed.failure
         info = known.info if known is not None else None
         return ServerRow(
             plain.name,
-            managed.state,
+            now,
             plain.transport,
             plain.place,
             plain.address,
