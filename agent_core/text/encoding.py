@@ -35,7 +35,7 @@ class Decoded:
     """A Python codec: utf-8, utf-16-le, utf-16-be, utf-32-le, utf-32-be, gb18030, latin-1, cp1252."""
     bom: bool
     newline: str
-    """The line end most lines have: LF, CRLF or CR. LF when there is none."""
+    """The line end most lines have, LF or CRLF; CR where it is the only one. LF when there is none."""
 
 
 UTF8: Final = Decoded("", "utf-8", False, "\n")
@@ -102,6 +102,17 @@ def fit_newlines(text: str, like: Decoded) -> str:
     return text if like.newline == "\n" or "\r" in text else text.replace("\n", like.newline)
 
 
+def plain_newlines(file: Decoded) -> str:
+    """The text with each line end as a line feed."""
+    return file.text.replace("\r", "\n") if file.newline == "\r" else file.text.replace("\r\n", "\n")
+
+
+def lines_of(text: str) -> list[str]:
+    """Without their ends, which are LF or CRLF; no empty one after the last."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def _decoded(data: bytes, encoding: str, cut: bool) -> str | None:
     try:
         text: str = codecs.getincrementaldecoder(encoding)("strict").decode(data, final=not cut)
@@ -156,9 +167,10 @@ def _wide_without_mark(data: bytes, sample: bytes, cut: bool) -> Decoded | None:
 
 
 def _newline(text: str) -> str:
-    crlf = text.count("\r\n")
-    counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
-    return max(counts, key=counts.__getitem__)
+    lines = text.count("\n")
+    if not lines:  # beside a line feed a carriage return is no line end: it draws a progress bar anew
+        return "\r" if "\r" in text else "\n"
+    return "\r\n" if 2 * text.count("\r\n") > lines else "\n"
 
 
 def _binary(data: bytes) -> ToolFailure:

@@ -139,9 +139,12 @@ class TextFile:
     @property
     def lines(self) -> list[str]:
         """Without line ends; no empty one after the last."""
-        plain = self.decoded.text.replace("\r\n", "\n")
-        lines = plain.split("\r" if self.decoded.newline == "\r" else "\n")
-        return lines if lines[-1] else lines[:-1]
+        return encoding.lines_of(encoding.plain_newlines(self.decoded))
+
+    @property
+    def searched_lines(self) -> list[str]:
+        """As search programs count them: a line feed alone ends one."""
+        return encoding.lines_of(self.decoded.text)
 
 
 def read_text(verdict: PathVerdict, path_rules: PathRules) -> TextFile:

@@ -28,7 +28,9 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     edits = _edits(args)
     file = base.read_text(verdict, base.rules(ctx))
     notes = [base.check_seen(file, ctx, quotes=True)]
-    text = file.decoded.text
+    text, only_returns = file.decoded.text, file.decoded.newline == "\r"
+    if only_returns:  # the ladder's lines end in line feeds: they stand for carriage returns, there and back
+        text, edits = _fed(text), [_Edit(_fed(edit.old), _fed(edit.new), edit.every) for edit in edits]
     for number, edit in enumerate(edits, 1):
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
         found = match.find(text, edit.old, edit.new, edit.every)
@@ -44,10 +46,14 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         elif len(found.spans) > 1:
             notes.append(f"\n{which}{len(found.spans)} places.")
         text = changed
-    made = change.edit(file, text)
+    made = change.edit(file, text.replace("\n", "\r") if only_returns else text)
     if made is None:
         raise ToolFailure(f"The edits leave {verdict.shown} as it is. Nothing was changed.", outcome="no change")
     return change.prepared([made], ctx, "".join(notes))
+
+
+def _fed(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _edits(args: Args) -> list[_Edit]:

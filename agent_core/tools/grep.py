@@ -141,7 +141,7 @@ class _Report:
             content = files.read(verdict, self.wanted.rules)
             if numbers is None and not (numbers := plain_lines(self.search, content.data)):
                 return True
-            lines = base.as_text(verdict, content).lines
+            lines = base.as_text(verdict, content).searched_lines
         except ToolFailure as failure:
             # Binary, or gone or grown since it was searched: there is no line to show.
             self.skipped.binary += failure.code == "binary"

@@ -15,7 +15,7 @@ from agent_core.images.reader import Drawing
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, PathVerdict, classify
 from agent_core.text.diff import version
-from agent_core.text.encoding import Decoded, decode
+from agent_core.text.encoding import Decoded, decode, lines_of, plain_newlines
 
 Redact = Callable[[str], str]
 
@@ -49,8 +49,7 @@ def preview(path: str, line: int, rules: PathRules, redact: Redact) -> FilePrevi
     "file_is_folder", "file_too_large", "file_binary" or "file_unreadable".
     """
     verdict, decoded = _read(path, rules)
-    text = decoded.text.replace("\r", "\n") if decoded.newline == "\r" else decoded.text
-    lines = _without_keys(text, redact)
+    lines = _without_keys(plain_newlines(decoded), redact)
     first = min(max(line, 1), len(lines) or 1) - 1
     first -= _fitting(reversed(lines[:first]), limits.PREVIEW // 3)
     shown = lines[first : first + max(1, _fitting(lines[first:], limits.PREVIEW))]
@@ -117,7 +116,7 @@ def _without_keys(text: str, redact: Redact) -> Sequence[str]:
 
     Where several became one, empty ones keep the numbers of those that follow.
     """
-    original, shown = _lines(text), _lines(redact(text))
+    original, shown = lines_of(text), lines_of(redact(text))
     if len(original) == len(shown):
         return shown
     places: dict[str, list[int]] = {}
@@ -132,11 +131,6 @@ def _without_keys(text: str, redact: Redact) -> Sequence[str]:
         next_one = bisect_left(found, len(out))
         out += [""] * (found[next_one] - len(out) if next_one < len(found) else 0) + [line]
     return out
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
 
 
 def _fitting(lines: Sequence[str] | Iterator[str], room: int) -> int:

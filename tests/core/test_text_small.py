@@ -142,6 +142,7 @@ CHINESE = "你好，世界。这是一个测试文件\r\n第二行：数据\r\n"
         ("“smart” quotes – été".encode("cp1252"), "cp1252", False, "\n"),
         (b"\x1b[31mred\x1b[0m\n", "utf-8", False, "\n"),
         (b"old\rmac\r", "utf-8", False, "\r"),
+        (b"10%\r50%\r100%\nok\n", "utf-8", False, "\n"),
     ],
 )
 def test_files_are_decoded_and_come_back_byte_for_byte(data, encoding, bom, newline):

@@ -278,6 +278,9 @@ def test_a_file_that_appears_after_the_approval_is_not_overwritten(ctx, ws):
         ("中文内容，你好\n第二行\n".encode("gbk"), "二", "三", False, "中文内容，你好\n第三行\n".encode("gbk")),
         ("a\u2028b\x0cc\n".encode(), "b", "x", False, "a\u2028x\x0cc\n".encode()),
         ("hi\n".encode("utf-16"), "hi", "ho", False, "ho\n".encode("utf-16")),
+        (b"a\rb\rc\r", "a\nb", "a\nx\ny", False, b"a\rx\ry\rc\r"),
+        (b"a\rb\rc\r", "b\rc", "x", False, b"a\rx\r"),
+        (b"10%\r50%\r100%\nok\n", "ok", "well\ndone", False, b"10%\r50%\r100%\nwell\ndone\n"),
     ],
 )  # fmt: skip
 def test_only_the_edit_changes(ctx, before, old, new, every, after):

@@ -49,9 +49,10 @@ def plant(ctx, **files):
 
 def test_matches_come_by_file_with_line_numbers(ctx):
     plant(ctx, b_dot_py="x = 1\nfoo(x)\n", a__c_dot_py="def foo():\n    pass\n", a__d_dot_txt="food\r\n")
+    plant(ctx, bar_dot_log="10%\r40%\r99%\ndone\nfoo failed\n")  # returns draw a line anew, they end none
     result = call(ctx, "grep", pattern=r"foo\b")
-    assert result.text == "a/c.py\n1:def foo():\nb.py\n2:foo(x)"
-    assert result.outcome == "2 matches in 2 files"
+    assert result.text == "a/c.py\n1:def foo():\nb.py\n2:foo(x)\nbar.log\n3:foo failed"
+    assert result.outcome == "3 matches in 3 files"
 
 
 @pytest.mark.parametrize(
