@@ -250,6 +250,7 @@ def _read_at(folder: int, name: str, shown: str, limit: int) -> FileContent:
         f"{shown} is {size:,} bytes; files of at most {limit:,} bytes are read. "
         "Take a part of it with a command: head, tail, sed -n '100,200p', or rg for a search.",
         code="too_large",
+        outcome="too large",
         size=size,
         limit=limit,
     )

@@ -184,13 +184,12 @@ class Checkpoints:
         """`seen`: what is at the path."""
         path = chain.path
         since = [c for c in changes if c.path == path and c.turn >= turn and not c.rollback]
-        if all(change.rollback for change in chain.changes):
-            state, why = "undone", ""
-        else:
+        state: FileState = "undone"
+        why = ""
+        if not all(change.rollback for change in chain.changes):
             does, why = fate(Chain(path, tuple(since)), seen.present, records.has)
             state = "undone" if does == "nothing" else "undoable" if does != "leave" else _state_of(why)
-        found: FileState = state  # type: ignore[assignment]
-        return ChangedFile(seen.shown, chain.change, chain.by, found, REASONS.get(why, why))
+        return ChangedFile(seen.shown, chain.change, chain.by, state, REASONS.get(why, why))
 
     def plan(self, session_id: str, turn_id: str) -> RollbackPlan:
         """What it would do to bring the files back to what they were before a turn: its changes and all later ones."""

@@ -22,7 +22,7 @@ _MEANINGS: Final[dict[str, dict[int, str]]] = {
     "git": {1: "often no error: git uses 1 for differences, no match, or nothing to do"},
     "curl": {
         6: "the host name could not be resolved",
-        7: "the host refused the connection",
+        7: "no connection to the host could be made",
         22: "the server answered with an error status",
         28: "it took too long",
         35: "the TLS connection could not be set up",
@@ -68,6 +68,14 @@ def is_harmless(command: str, code: int) -> bool:
     return any(codes is harmless for harmless in _HARMLESS) and code in codes
 
 
+_UNREACHED: Final[dict[str, tuple[int, ...]]] = {"curl": (5, 6, 7), "wget": (4,)}
+
+
+def is_unreached(command: str, code: int) -> bool:
+    """An exit code by which the last program says that it came to no host; some say it in no other way."""
+    return code in _UNREACHED.get(_last_program(command), ())
+
+
 def shell_meaning(code: int) -> str | None:
     """What the shell itself says by a code, whatever the command."""
     if code == 126:
@@ -90,6 +98,10 @@ _WANTED: Final = (
     (
         re.compile(r"^sudo: .*(?:a terminal is required|password is required|no askpass program)", re.MULTILINE),
         "sudo wanted a password, and nobody can type one here. Do without, or say what the user has to run.",
+    ),
+    (
+        re.compile(r'^sudo: .*(?:"no new privileges" flag|setresuid\(|effective uid is not 0)', re.MULTILINE),
+        "No command becomes another user here. Do without sudo, or say what the user has to run.",
     ),
     (
         re.compile(r"Host key verification failed"),

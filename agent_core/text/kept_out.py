@@ -13,6 +13,7 @@ from agent_core import limits
 from agent_core.names import Needs
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
+from agent_core.text.command_outcome import is_unreached
 
 # fmt: off
 # Without a network there are no sockets at all, so these can only come of that.
@@ -82,7 +83,8 @@ def missing(box: Box, command: str, exit_code: int, output: str) -> Lack | None:
         return Lack(write, instead)
     if exit_code == 0 and not _HIDES_FAILURE.search(command):
         return None
-    if not box.network and any(_is_no_network(line, output) for line in lines):
+    unreached = is_unreached(command, exit_code)
+    if not box.network and (unreached or any(_is_no_network(line, output) for line in lines)):
         return Lack("network")
     kept = [line for line in lines if not _WARNING.search(line) and _is_kept_write(line, exit_code)]
     if not kept:

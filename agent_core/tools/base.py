@@ -148,8 +148,23 @@ class TextFile:
 
 
 def read_text(verdict: PathVerdict, path_rules: PathRules) -> TextFile:
-    """The content of a text file. Raises ToolFailure as files.read does, or with code "binary"."""
-    return as_text(verdict, files.read(verdict, path_rules, limits.READ_FILE))
+    """The content of a text file that is to be changed. Raises ToolFailure as files.read does, or "binary"."""
+    return as_text(verdict, read_to_change(verdict, path_rules))
+
+
+def read_to_change(verdict: PathVerdict, path_rules: PathRules) -> files.FileContent:
+    """A file that is to be changed, moved or removed. Raises ToolFailure as files.read does."""
+    try:
+        return files.read(verdict, path_rules, limits.READ_FILE)
+    except ToolFailure as failure:
+        if failure.code != "too_large":
+            raise
+        raise ToolFailure(
+            f"{verdict.shown} is {failure.params['size']:,} bytes; files of at most {limits.READ_FILE:,} bytes are "
+            "changed, moved or removed by this tool. Use a command: sed -i, a script, mv or rm.",
+            code="too_large",
+            outcome="too large",
+        ) from failure
 
 
 def as_text(verdict: PathVerdict, content: files.FileContent) -> TextFile:

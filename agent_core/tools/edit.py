@@ -69,6 +69,14 @@ def _edits(args: Args) -> list[_Edit]:
 
 
 def _edit(args: Args, every: bool) -> _Edit:
+    missing = [f'"{name}"' for name in ("old_text", "new_text") if args.get(name) is None]
+    if missing:
+        raise ToolFailure(
+            f"edit_file was not run: {' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing. Give "
+            "old_text and new_text (an empty one takes the old text out), or a list of such pairs as edits.",
+            code="invalid_arguments",
+            outcome="invalid arguments",
+        )
     new = clean_surrogates(base.text(args, "new_text"))
     return _Edit(base.text(args, "old_text"), new, every or base.flag(args, "replace_all"))
 

@@ -194,7 +194,7 @@ class _Work:
     def _read(self, verdict: PathVerdict) -> files.FileContent:
         if verdict.path.is_symlink():
             return files.read_link(verdict, base.rules(self._ctx))
-        return files.read(verdict, base.rules(self._ctx))
+        return base.read_to_change(verdict, base.rules(self._ctx))
 
     def _text(self, place: _Place) -> str:
         """The text of a file as the patch has made it so far. Raises ToolFailure when the model has not seen it."""

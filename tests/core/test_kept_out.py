@@ -89,6 +89,20 @@ def test_a_network_that_is_off_is_seen_and_one_that_is_on_was_not_the_reason(wor
     assert missing(ONLINE, 1, words) in ("", "everything")
 
 
+@each_row(
+    "command, code, needs",
+    [
+        ("curl -s http://x/", 7, "network"),
+        ("wget -qO- x", 4, "network"),
+        ("curl -s x", 22, ""),
+        ("curl x | jq .", 7, ""),
+    ],
+)
+def test_who_says_by_its_exit_code_alone_that_it_came_to_no_host_is_believed(command, code, needs):
+    assert missing(WORKSPACE, code, "", command) == needs
+    assert missing(ONLINE, code, "", command) == ""
+
+
 @each_row("words", OF_ITSELF)
 def test_what_fails_of_itself_is_not_put_down_to_the_sandbox(words):
     assert missing(READ_ONLY, 1, words) == missing(WORKSPACE, 1, words) == ""

@@ -84,6 +84,7 @@ def test_a_timeout_says_what_it_was(ctx):
         ("printf 'Go on? [y/N] '; exit 1", "It asked for input"),
         ("echo 'Host key verification failed.' >&2; exit 255", "host's key is not known"),
         ("echo 'sudo: a terminal is required to read the password' >&2; exit 1", "sudo wanted a password"),
+        ("echo 'sudo: The \"no new privileges\" flag is set' >&2; exit 1", "becomes another user"),
         ("echo \"fatal: could not read Username for 'https://x'\" >&2; exit 128", "name or a password"),
         ("echo 'answer [y/N] was read' ; exit 1", ""),
         ("echo 'Host key verification failed.'", ""),

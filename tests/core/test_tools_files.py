@@ -208,6 +208,13 @@ def test_a_change_of_a_protected_file_is_not_shown(ctx, ws):
 def test_a_file_that_would_be_too_large_is_refused_before_anybody_is_asked(ctx, ws):
     with pytest.raises(ToolFailure, match="4,194,304"):
         prepare(ctx, "write_file", path="f", content="x" * (limits.WRITE_FILE + 1))
+    (ws / "sparse").touch()
+    os.truncate(ws / "sparse", 2 * limits.GB)
+    assert "rg for a search" in fails(ctx, "read_file", "too_large", path="sparse").text
+    patch = "*** Begin Patch\n*** Delete File: sparse\n*** End Patch"
+    pair = {"old_text": "a", "new_text": "b"}
+    for name, args in (("edit_file", {"path": "sparse", **pair}), ("apply_patch", {"patch": patch})):
+        assert "Use a command: sed -i" in fails(ctx, name, "too_large", **args).text
 
 
 @pytest.mark.parametrize("name", ["edit_file", "apply_patch"])
@@ -330,7 +337,8 @@ def test_several_edits_are_made_in_order_or_not_at_all(ctx):
 )
 def test_an_edit_that_cannot_be_made_changes_nothing(ctx, args):
     place = known(ctx, "f", b"a\nb\n")
-    assert fails(ctx, "edit_file", path="f", **args).text
+    said = fails(ctx, "edit_file", path="f", **args).text
+    assert "old_text" in said or "edits" in said
     assert place.read_bytes() == b"a\nb\n"
 
 
