@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,11 +81,19 @@ class CommandWalls:
             ) from error
 
     def hand_over(self) -> list[tuple[str, int]]:
-        """Copies of what keeps names free, by their paths: who has them releases the names. Ours are closed."""
+        """Copies of what keeps names free, by their paths: who has them releases the names. Ours are closed.
+
+        Raises OSError when there is no descriptor left for one: the names stay ours then.
+        """
         if self._launch is None:
             return []
-        copies = [(str(place.path), os.dup(place.descriptor)) for place in self._launch.places]
-        self._launch.hand_over()
+        with ExitStack() as made:
+            copies: list[tuple[str, int]] = []
+            for place in self._launch.places:
+                copies.append((str(place.path), os.dup(place.descriptor)))
+                made.callback(os.close, copies[-1][1])
+            self._launch.hand_over()
+            made.pop_all()
         return copies
 
     def check(self) -> None:

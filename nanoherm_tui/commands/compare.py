@@ -11,8 +11,8 @@ from nanoherm_tui.overlays.compare import CompareScreen, Place
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
-    from nanoherm_tui.overlays.compare_head import Facts
     from nanoherm_tui.transcript.pairs import Aligned
+    from nanoherm_tui.words.compare import Facts
 
 
 def compare(app: NanohermApp, argument: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,11 +12,14 @@ from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.compare_head import NAMES, CompareHead, Facts
+from nanoherm_tui.overlays.compare_head import NAMES, CompareHead
 from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.transcript.pairs import Aligned, Fold, Head, Pair
+
+if TYPE_CHECKING:
+    from nanoherm_tui.words.compare import Facts
 
 Place = tuple[str, str]
 """A session's id and the id of an entry in it; the latter "" where none is meant."""

@@ -8,36 +8,17 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.strips import Painted, Part, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, fit, width
+from nanoherm_tui.text import fit
 from nanoherm_tui.transcript.row import RIGHT_MARGIN
+from nanoherm_tui.words.compare import GAP, Facts
 
 NAMES: Final = ("A", "B")
 _LABEL: Final = 2  # cells of a side's letter and a blank
 _BEFORE: Final = 6  # cells before a side's facts
-_LEAST_MODEL: Final = 6  # cells of the models' names
-_GAP: Final = "   "
 _STACKED_WHOLE: Final = 32  # rows from which both sides' facts have three rows each, one above the other
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is told of a side."""
-
-    session: str
-    """Its id."""
-    title: str
-    models: str
-    used: str
-    """Turns, tokens, cost, time."""
-    changed: str
-
-    def use(self, cells: int) -> str:
-        """Models and figures in one row; the models give way."""
-        return f"{cut(self.models, max(_LEAST_MODEL, cells - width(self.used) - len(_GAP)))}{_GAP}{self.used}"
 
 
 class CompareHead(Painted):
@@ -68,7 +49,7 @@ class CompareHead(Painted):
             if height < limits.SHORT:
                 lines = lines[:1]
             elif not beside and height < _STACKED_WHOLE:
-                lines = [told.title, use + _GAP + told.changed]
+                lines = [told.title, use + GAP + told.changed]
             sides.append(lines)
         if not beside:
             return [self._row(side, n, line, width) for side, lines in enumerate(sides) for n, line in enumerate(lines)]

@@ -23,10 +23,11 @@ from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.listed import ListScreen
-from nanoherm_tui.overlays.question import rule_words, time_left, title
+from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.strips import Painted, Part, flow, hints, led, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, shorten_home, visible, wrap
+from nanoherm_tui.words.rules import rule_words
 
 if TYPE_CHECKING:
     from agent_core.ports.asking import Question

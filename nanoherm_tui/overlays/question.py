@@ -17,6 +17,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, shorten_home, visible, width, wrap, wrap_code_spans
 from nanoherm_tui.words.kept_titles import kept_title
 from nanoherm_tui.words.memory import in_words
+from nanoherm_tui.words.rules import rule_words
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
@@ -201,13 +202,6 @@ def _named(label: str, diff: FileDiff, left: Left, room: int) -> list[QuestionRo
     *above, (last, its_label) = zip(pieces, labels, strict=True)
     rows = [QuestionRow(piece, name, "muted" if left.is_nothing else "value") for piece, name in above]
     return [*rows, QuestionRow(last, its_label, kind, added=left.added, removed=left.removed)]
-
-
-def rule_words(rule: str) -> str:
-    """A rule in the interface's language: "mode ask", or a kind of rule, a colon and its name."""
-    kind, _, name = rule.partition(": ")
-    said = phrase("questions", kind)
-    return t("approval.rule_named", kind=said, name=phrase("questions", name)) if name else said
 
 
 def _reason(line: str) -> str:

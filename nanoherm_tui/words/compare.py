@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import series, t
-from nanoherm_tui.text import Cost, count, duration, money, one_line, visible
+from nanoherm_tui.text import Cost, count, cut, duration, money, one_line, visible, width
 
 if TYPE_CHECKING:
     from agent_core.store.compare import Comparison
     from agent_core.store.compare import Side as Session
-    from nanoherm_tui.overlays.compare_head import Facts
 
-_GAP: Final = "   "
+GAP: Final = "   "
+"""Between two facts of a row."""
+_LEAST_MODEL: Final = 6  # cells of the models' names
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is told of a side."""
+
+    session: str
+    """Its id."""
+    title: str
+    models: str
+    used: str
+    """Turns, tokens, cost, time."""
+    changed: str
+
+    def use(self, cells: int) -> str:
+        """Models and figures in one row; the models give way."""
+        return f"{cut(self.models, max(_LEAST_MODEL, cells - width(self.used) - len(GAP)))}{GAP}{self.used}"
 
 
 def title(session: Session) -> str:
@@ -46,8 +65,6 @@ def changed(comparison: Comparison, side: int) -> tuple[str, ...]:
 
 def facts(comparison: Comparison, side: int) -> Facts:
     """Of the left (0) or the right (1)."""
-    from nanoherm_tui.overlays.compare_head import Facts
-
     session = (comparison.left, comparison.right)[side]
-    words = _GAP.join(used(session)), _GAP.join(changed(comparison, side))
+    words = GAP.join(used(session)), GAP.join(changed(comparison, side))
     return Facts(session.row.id, title(session), models(session), *words)

@@ -12,8 +12,8 @@ from agent_core.grants_file import HostGrant, ServerGrant
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
 from nanoherm_tui.i18n import phrase, series, t, tell
-from nanoherm_tui.overlays.question import rule_words
 from nanoherm_tui.text import age, clean, shorten_home, visible
+from nanoherm_tui.words.rules import rule_words
 from nanoherm_tui.words.sandbox import why_none
 
 if TYPE_CHECKING:

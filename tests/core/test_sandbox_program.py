@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import SandboxError
+from agent_core.process.walls import CommandWalls
 from agent_core.sandbox import launcher, probe, program
 from agent_core.sandbox.launch import prepare
 from agent_core.sandbox.policy import SandboxPolicy
@@ -102,6 +103,30 @@ def test_closing_gives_every_descriptor_back_and_may_be_repeated(tmp_path):
         launch.close()
         launch.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(not probe.layers().mount_view, reason="without a mount view no name is kept free")
+def test_where_not_every_name_can_be_handed_over_none_is_and_nothing_is_left_open(tmp_path, monkeypatch):
+    folder = Path(os.path.realpath(tmp_path))
+    names = [folder / ".vscode", folder / ".envrc"]
+    copy, copies = os.dup, []
+
+    def dup_once(descriptor):
+        if copies:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        copies.append(copy(descriptor))
+        return copies[-1]
+
+    walls = CommandWalls(["true"], folder, SandboxPolicy((folder,), folder, read_only=tuple(names)))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "dup", dup_once)
+        with pytest.raises(OSError, match="Too many open files"):
+            walls.hand_over()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(copies[0])
+    assert all(name.exists() for name in names)
+    walls.close()
+    assert not any(name.exists() for name in names)
 
 
 _RUN = """
