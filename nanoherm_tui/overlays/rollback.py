@@ -256,7 +256,7 @@ class RollbackScreen(ListScreen[Chosen | None]):
         if isinstance(line, TurnLine):
             self._detail.say(_of_turn(line.checkpoint))
         elif line is not None:
-            self._detail.say(_of_file(line))
+            self._detail.say(_of_file(line, self._redo))
         self._follow_foot()
 
     def _turn_text(self) -> str:
@@ -375,12 +375,13 @@ def _of_turn(checkpoint: Checkpoint) -> tuple[str, ...]:
     return (one_line(checkpoint.text), "   ".join(named))
 
 
-def _of_file(line: FileLine) -> tuple[str, ...]:
+def _of_file(line: FileLine, redo: bool) -> tuple[str, ...]:
     file = line.file
-    does = t("rollback.stays") if line.out else t(f"rollback.means_{file.does}")
+    means = "again" if redo and file.does != "leave" else "means"
+    does = t("rollback.stays") if line.out else t(f"rollback.{means}_{file.does}")
     if file.why:
         does = t("rollback.and_so", first=does, second=why_words(file.why))
-    return (visible(file.path), f"{does}   {_by(file)}")
+    return (visible(file.path), does if redo else f"{does}   {_by(file)}")
 
 
 def _by(file: PlannedFile) -> str:

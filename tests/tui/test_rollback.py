@@ -225,6 +225,8 @@ async def test_a_redo_is_shown_as_a_whole_and_its_first_enter_acts():
     async with Opened((80, 24), (), PLAN, redo=True) as over:
         assert "Take the last rollback back" in over.text
         assert "3 files would change" in over.text
+        assert "What the rollback replaced" in over.text
+        assert "Changed by" not in over.text
         await over.press("space", "d")
         assert over.asked == []
         assert "left out" not in over.text
