@@ -45,7 +45,12 @@ def _content(verdict: PathVerdict, ctx: ToolContext) -> files.FileContent:
     read = partial(files.read, verdict, base.rules(ctx))
     if not verdict.path.name.lower().endswith(IMAGE_NAMES):
         return read(limits.READ_FILE)
-    content = read(limits.IMAGE_FILE)
+    try:
+        content = read(limits.IMAGE_FILE)
+    except ToolFailure as failure:
+        if failure.code != "too_large":
+            raise
+        raise ToolFailure(images.too_large(verdict.shown).text, code="too_large", outcome="too large") from failure
     return content if len(content.data) <= limits.READ_FILE or image_kind(content.data) else read(limits.READ_FILE)
 
 

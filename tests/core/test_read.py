@@ -203,7 +203,9 @@ def test_an_image_with_another_name_is_one_and_a_text_with_an_images_name_is_tex
     (ws / "a.png").write_text("not yet\n")
     assert call(ctx, "read_file", path="a.png").text == "1\tnot yet"
     (ws / "b.png").write_text("x" * (limits.READ_FILE + 1))
-    fails(ctx, "read_file", "too_large", path="b.png")
+    assert "sed -n" in fails(ctx, "read_file", "too_large", path="b.png")
+    os.truncate(ws / "b.png", limits.IMAGE_FILE + 1)
+    assert "12 MB, the most that is taken of an image" in fails(ctx, "read_file", "too_large", path="b.png")
 
 
 def test_a_broken_image_is_refused_with_words(ctx, ws):
