@@ -11,6 +11,7 @@ from agent_core.messages import ImagePart, ToolCall
 from agent_core.mind import view
 from agent_core.mind.guard import GuardRules
 from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.asking import Question
 from agent_core.ports.model import Delta, LlmReply
 from agent_core.ports.tools import Prepared, Tool, ToolOutput
 from agent_core.tools.builtin import builtin_tools
@@ -81,6 +82,30 @@ def test_a_given_up_call_is_told_to_stop(table):
     t = table(call(("listens", {})), say("on"), batch_timeout=1.5, **with_tools(a_tool("listens", listens)))
     assert t.turn("go").outcome == "completed"
     assert told.wait(5)
+
+
+def test_what_a_given_up_call_gives_late_takes_no_place_while_another_one_waits(table):
+    given_up = threading.Event()
+
+    def late(args, ctx):
+        ctx.cancel.wait(20)
+        given_up.set()
+        return ToolOutput("too late")
+
+    def asks(args, ctx):
+        return ToolOutput(ctx.asker.ask(Question("ask_user", "which?"), ctx.cancel).text)
+
+    t = table(call(("asks", {}), ("late", {})), say("on"), batch_timeout=0.5,
+              **with_tools(a_tool("asks", asks), a_tool("late", late)))  # fmt: skip
+    t.session.send(intents.Submit("go"))
+    question = t.wait(events.QuestionAsked).question
+    assert given_up.wait(10)
+    time.sleep(0.2)  # as long as its result takes to come
+    t.session.send(intents.Answer(question.id, "once", "this one"))
+    assert t.wait(events.TurnFinished).outcome == "completed"
+    assert results(t)[0].text == "this one"
+    assert results(t)[1].outcome == "gave no answer"
+    assert len(t.of(events.ToolFinished)) == 2
 
 
 def test_the_time_a_person_takes_does_not_count(table):

@@ -71,30 +71,41 @@ def test_while_a_reply_streams_what_it_has_said_is_on_disk_without_keys_and_then
             return [json.loads(body) for (body,) in c.execute("SELECT body FROM begun_replies")]
 
     def talks(request, sink, cancel):
+        sink(Delta("reasoning", "so sk-very-secret "))
         for word in ("half ", "an ", "sk-very-secret ", "answer"):
             sink(Delta("text", word))
         seen.append(kept(t))
         return say(text)
 
-    t = table(talks, say("and on"))
+    def goes_on(request, sink, cancel):
+        seen.append(kept(t))
+        return say("and on")
+
+    t = table(talks, goes_on)
     t.turn("go")
-    ((message,),) = seen
-    assert (message["role"], message["text"], message["interrupted"]) == (
+    t.turn("again", count=2)
+    ((message,), *later) = seen
+    assert (message["role"], message["text"], message["reasoning"], message["interrupted"]) == (
         "assistant",
         "half an [REDACTED] answer",
+        "so [REDACTED] ",
         True,
     )
+    assert not any(later), "what came to nothing is none before the next request"
     assert kept(t) == []
     assert not any("half an" in m.text for m in t.store.messages(t.session.id))
 
 
-def test_a_disk_that_takes_no_half_reply_does_not_stop_it(table, monkeypatch):
+@pytest.mark.parametrize("is_full", [True, False], ids=["full", "slow"])
+def test_a_disk_that_takes_no_half_reply_does_not_stop_it(table, monkeypatch, is_full):
     monkeypatch.setattr(limits, "REPLY_KEPT", 0.0)
     tried = []
 
     def fails(*args):
         tried.append(args)
-        raise StoreError("store_failed", "no room")
+        if is_full:
+            raise StoreError("store_failed", "no room")
+        time.sleep(0.1)
 
     def talks(request, sink, cancel):
         for word in ("one ", "two ", "three"):

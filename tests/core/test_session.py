@@ -348,16 +348,22 @@ def test_a_call_cut_by_the_output_limit_is_not_run_and_the_model_is_told(table):
     assert t.turn("again", count=2).error_code == "call_cut_again"
 
 
-def test_what_was_said_before_a_connection_was_lost_for_good_is_kept_with_a_mark(table):
+@pytest.mark.parametrize("again", ["", "Another one "], ids=["once", "and the next try too"])
+def test_what_was_said_before_a_connection_was_lost_for_good_is_kept_with_a_mark(table, again):
     def breaks(request, sink, cancel):
         sink(Delta("text", "Half an ans"))
         sink(Delta("reset"))
+        if again:
+            sink(Delta("text", again))
         raise ProviderError("network", "The server is gone.")
 
     t = table(breaks, say("whole"))
     assert t.turn("go").error_code == "network"
     kept = t.store.messages(t.session.id)[-1]
-    assert (kept.text, kept.interrupted) == ("Half an ans", True)
+    assert (kept.text, kept.interrupted) == (again or "Half an ans", True)
+    seen = t.of((events.TextDelta, events.PartialDropped))
+    shown = [event.text if isinstance(event, events.TextDelta) else "dropped" for event in seen]
+    assert shown == ["Half an ", "dropped", *([again] if again else [])], "nothing of one try is shown with the next"
 
 
 def test_images_of_a_queued_message_come_along(table):
