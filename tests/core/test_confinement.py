@@ -10,6 +10,7 @@ import pytest
 from agent_core import confinement, limits
 from agent_core.confinement import NOT_ALL_KNOWN, NOT_HIDDEN, TOO_MANY, Confinement, Options, writable_roots
 from agent_core.errors import SandboxError
+from agent_core.names import TASKS_DIR
 from agent_core.safety.hidden import deny_read_patterns, hiding, nothing_more
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
@@ -74,6 +75,12 @@ def test_a_box_that_may_write_writes_the_workspace_and_what_was_added(walls, pla
 
 def test_without_a_box_nothing_is_enforced(walls):
     assert walls(layers=BARE).policy(UNCONFINED) is None
+
+
+def test_what_allows_everything_but_the_network_is_no_box(walls):
+    with pytest.raises(SandboxError, match="no box that allows everything") as error:
+        walls().policy(Box("danger-full-access"))
+    assert error.value.code == "no_such_box"
 
 
 def test_a_kernel_that_cannot_is_named_with_the_call_that_failed_and_the_way_out(walls):
@@ -155,13 +162,30 @@ def test_what_killed_programs_left_is_removed_and_nothing_else(tmp_path, monkeyp
         (tmp_path / name / "cache").mkdir(parents=True)
     (tmp_path / "nanoherm-box-used").mkdir()
     (tmp_path / "nanoherm-box-link").symlink_to(tmp_path / "somebody")
+    kept = ["nanoherm-box-link", "nanoherm-box-used", "nanoherm-demo-kept", "somebody"]
+    if os.geteuid() == 0:
+        (tmp_path / "nanoherm-box-theirs").mkdir()
+        os.chown(tmp_path / "nanoherm-box-theirs", 12345, 12345)
+        kept.insert(1, "nanoherm-box-theirs")
     held = confinement._hold(tmp_path / "nanoherm-box-used")
     confinement._sweep(tmp_path)
     os.close(held)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "nanoherm-box-link", "nanoherm-box-used", "nanoherm-demo-kept", "somebody",
-    ]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
     assert (tmp_path / "somebody/cache").is_dir()
+    monkeypatch.setattr(limits, "TMP_KEPT", 60.0)
+    confinement._sweep(tmp_path)
+    assert (tmp_path / "nanoherm-box-used").is_dir(), "what was just made may not be locked yet"
+
+
+def test_the_group_of_a_session_goes_with_it_once_the_last_of_its_commands_has_ended(walls, tmp_path, monkeypatch):
+    monkeypatch.setattr(cgroup, "ground", lambda: cgroup.Ground("v2", tmp_path, tmp_path))
+    monkeypatch.setattr(cgroup, "make", lambda *args: cgroup.Group("v2", (tmp_path / "group",), False))
+    answers = [True, False, False]
+    monkeypatch.setattr(cgroup, "remove", lambda folders: answers.pop())
+    confined = walls()
+    assert confined.policy(READ_ONLY).cgroups == (tmp_path / "group",)
+    confined.close()
+    assert answers == []
 
 
 def test_memory_is_bounded_by_the_process_only_where_no_group_does_it(walls, monkeypatch):
@@ -264,6 +288,27 @@ def test_a_file_that_comes_later_is_hidden_from_the_next_command(walls, place):
     assert place / "sub/.env" not in confined.policy(READ_ONLY).hidden
     make(place / "sub/.env")
     assert place / "sub/.env" in confined.policy(READ_ONLY).hidden
+
+
+def test_the_launcher_is_told_which_file_of_secrets_has_to_lie_where(walls, place):
+    make(place / ".env")
+    assert walls().policy(READ_ONLY).inodes == {place / ".env": (place / ".env").stat().st_ino}
+
+
+def test_where_they_are_moved_about_all_the_time_nothing_is_run(walls, monkeypatch):
+    confined = walls()
+    monkeypatch.setattr(confined._secrets, "refresh", lambda: False)
+    with pytest.raises(SandboxError, match="being moved about") as error:
+        confined.policy(READ_ONLY)
+    assert error.value.code == "secrets_moving"
+
+
+def test_what_tasks_write_is_hidden_from_the_first_one_on(walls, place):
+    tasks = place.parent / ".nanohermes" / TASKS_DIR
+    confined = walls()
+    assert tasks not in confined.policy(READ_ONLY).hidden
+    tasks.mkdir(parents=True)
+    assert tasks in confined.policy(READ_ONLY).hidden
 
 
 def test_in_a_large_workspace_the_likely_folders_are_looked_at_before_a_command_and_the_rest_behind_it(
