@@ -158,6 +158,7 @@ def test_the_clock_of_leases_cannot_be_set(monkeypatch):
 CHANGES = {
     "append": lambda store, sid: store.append(sid, user("mine")),
     "a call begins": lambda store, sid: store.effect_started(sid, "c", "run_command", "command"),
+    "a reply streams": lambda store, sid: store.reply_begun(sid, Message("assistant", "half")),
     "undo": lambda store, sid: store.undo(sid),
     "redo": lambda store, sid: store.redo(sid),
     "rewind": lambda store, sid: store.rewind(sid, store.messages(sid)[0].id),

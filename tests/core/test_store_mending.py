@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.messages import (
-    Message,
-    user,
-)
+from agent_core.errors import StoreError, abandoned
+from agent_core.messages import Message, ShellRun, ToolResult, shell, user
 from agent_core.store.mending import mend
 from agent_core.store.sessions import Store
 from tests.core.store_support import answer, asks
@@ -168,6 +166,49 @@ def test_what_a_reply_had_said_when_the_program_was_killed_is_its_message(store,
         assert then or found[-1].interrupted
     finally:
         again.close()
+
+
+def test_a_reply_that_was_cut_and_was_then_taken_out_does_not_come_back(store):
+    session = store.create("/w").id
+    store.append(session, HELLO)
+    store.reply_begun(session, HALF)
+    half = store.recover(session)[-1]
+    store.rewind(session, half.id)
+    assert [m.text for m in store.recover(session)] == ["hello"]
+
+
+WRITES = {
+    "a message": lambda store, session, allowed: store.append(session, user("late"), allowed),
+    "a result": lambda store, session, allowed: store.append(session, ONE, allowed),
+    "a call that begins": lambda store, session, allowed: store.effect_started(session, "1", "grep", "read", allowed),
+    "a reply that streams": lambda store, session, allowed: store.reply_begun(session, HALF, allowed),
+    "a command's place": lambda store, session, allowed: store.place(session, RAN.id, allowed),
+}
+RAN = shell(ShellRun("ls", ToolResult("s1", "shell", "a.txt")))
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_whoever_is_given_up_while_the_database_was_waited_for_writes_nothing(store, write):
+    session = store.create("/w").id
+    store.append(session, HELLO)
+    store.shell_started(session, "s1", "ls", False)
+    assert store.put_aside(session, RAN)
+
+    def given_up():
+        raise abandoned()
+
+    def stored():
+        with store.database.read() as c:
+            tables = ("messages", "open_effects", "begun_replies")
+            return [c.execute(f"SELECT * FROM {table}").fetchall() for table in tables]
+
+    before = stored()
+    with pytest.raises(StoreError) as refused:
+        write(store, session, given_up)
+    assert refused.value.code == abandoned().code
+    assert stored() == before
+    write(store, session, lambda: None)
+    assert stored() != before
 
 
 def test_of_a_reply_that_was_cut_a_command_of_the_persons_own_comes_behind(store):
