@@ -39,6 +39,8 @@ _NAMED: Final = frozenset(
 # What a terminal sends for these is another key.
 _SAME_AS: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+left_square_bracket": "escape"}
 _APPROVES: Final = ("allow_once", "allow_session", "run_edited")
+_LEAVES: Final = ("interrupt", "quit")
+"""One of them has a key, whatever the config says: nothing else leads out where no command can be sent either."""
 _WRITTEN_IN: Final[frozenset[Context]] = frozenset({"everywhere", "composer", "running"})
 """Where a key that writes something, alone or with Shift, would be missing from messages."""
 _WRITES: Final = frozenset({"space", "backspace"})
@@ -172,7 +174,8 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
     """Lay the config's `keymap` over the defaults.
 
     An entry that cannot be followed changes nothing and is reported: an unknown action or key, a pane's own key, a key
-    that another action holds where both would hear it, Enter for an approval, a letter where messages are written.
+    that another action holds where both would hear it, Enter for an approval, a letter where messages are written, and
+    the later of two that leave no key to quit with.
     """
     problems: list[KeymapProblem] = []
     if config is None:
@@ -192,6 +195,10 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
             problems += wrong
             if keys is not None:
                 wanted[action.id] = keys
+    if all(wanted.get(name) == () for name in _LEAVES):
+        last = [name for name in wanted if name in _LEAVES][-1]
+        del wanted[last]
+        problems.append(KeymapProblem("keymap.way_out", {"action": last}))
 
     result = {action.id: wanted.get(action.id, action.keys) for action in ACTIONS}
     for action_id, keys in wanted.items():

@@ -31,6 +31,7 @@ def greeting(model: ModelState | None, keymap: Keymap, held: Containment | None 
             (keymap.label("palette"), "palette"),
             (keymap.label("help"), "help"),
         )
+        if key  # who took it away does not need it
     )
     if model.problem is not None:
         problem = model.problem

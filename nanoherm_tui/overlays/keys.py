@@ -200,7 +200,11 @@ class KeysScreen(SearchedScreen):
 
     def action_no_keys(self) -> None:
         action = self._changeable()
-        if action is not None and self._keymap.keys(action.id):
+        if action is None or not self._keymap.keys(action.id):
+            return
+        if against := refusals(action.id, (), self._config):
+            self._say(*against, wrong=True)
+        else:
             self.save({action.id: ()})
 
     def action_reset_all(self) -> None:

@@ -93,6 +93,8 @@ def _words(problem: KeymapProblem) -> str:
     if problem.key == "keymap.taken":
         holder = BY_ID[params["holder"]]
         return t("keys.taken", key=params["key"], holder=t(holder.title), place=place(holder.context))
+    if problem.key == "keymap.way_out":
+        return t("keys.way_out", action=t(BY_ID[params["action"]].title))
     known = normalise(params.get("key", ""))
     name = show(known) if known is not None else visible(params.get("key", ""))
     return t(f"keys.{problem.key.partition('.')[2]}", **{**params, "key": name})

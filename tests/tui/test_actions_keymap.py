@@ -209,6 +209,14 @@ def test_an_entry_that_cannot_be_followed_is_named_and_the_default_stays(config,
     assert all(keymap.keys(a.id) == a.keys for a in ACTIONS)
 
 
+def test_a_key_to_quit_with_is_left_whatever_the_config_takes_away():
+    config = {"send": [], "palette": [], "interrupt": [], "new": "ctrl+d", "quit": []}
+    keymap, problems = load_keymap(config)
+    assert [(p.key, p.params["action"]) for p in problems] == [("keymap.way_out", "quit"), ("keymap.taken", "new")]
+    assert keymap.action("ctrl+d", "everywhere") == "quit"
+    assert keymap.keys("send") == keymap.keys("interrupt") == ()
+
+
 def test_of_two_entries_with_one_key_the_first_holds_it():
     keymap, problems = load_keymap({"new": "f9", "details": "f9"})
     assert [p.params["holder"] for p in problems] == ["new"]

@@ -27,6 +27,11 @@ REFUSED = [
     ("fold", ("z",), {}, ""),
     ("new", None, {"new": "f9", "details": "ctrl+n"}, "Ctrl+N belongs to: New session"),
     ("new", None, {"new": "f9"}, ""),
+    ("quit", (), {"interrupt": []}, "Quit keeps its key"),
+    ("interrupt", (), {"quit": []}, "Stop, copy, or clear keeps its key"),
+    ("quit", (), {}, ""),
+    ("quit", (), {"interrupt": "f9"}, ""),
+    ("new", ("f9",), {"quit": [], "interrupt": []}, ""),
 ]
 
 
@@ -144,6 +149,21 @@ async def test_the_editor_fits_every_size():
         await pilot.press("escape")
         await pilot.pause()
         assert t("keys.reset_all") in shown(app)
+
+
+async def test_the_last_key_to_quit_with_is_not_taken_away():
+    app, saved = OverlayApp(), []
+    keymap, config = load_keymap({"interrupt": []})[0], {"interrupt": []}
+    screen = KeysScreen(keymap, config, (), "ctrl+d")
+    screen.save = saved.append
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(screen)
+        await pilot.press("ctrl+k")
+        await pilot.pause()
+        assert "Quit keeps its key: the other one that leads out of the program has none." in " ".join(
+            shown(app).split()
+        )
+    assert saved == []
 
 
 async def test_in_the_program_a_key_counts_at_once_and_is_written_with_the_rest_left_as_it_was(tmp_path):
