@@ -14,7 +14,7 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
-from agent_core.errors import Interrupted, StoreError
+from agent_core.errors import Interrupted, StoreError, abandoned
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.mind import turn_lease
 from agent_core.session.live import LiveSession
@@ -127,6 +127,54 @@ def test_a_database_that_others_hold_is_a_missed_beat_until_the_last_one_that_fi
     holder.execute("ROLLBACK")
     holder.close()
     assert not ours.renew(lease)
+    with pytest.raises(StoreError) as refused:
+        ours._db.write(lambda c: ours.fence(c, "s"))
+    assert refused.value.code == "session_turn_lease_lost", "although nobody has taken it yet"
+
+
+def test_a_turn_that_was_given_up_while_it_waited_takes_no_lease(programs):
+    ours, theirs = programs
+
+    def given_up():
+        raise abandoned()
+
+    with pytest.raises(StoreError):
+        ours.acquire("s", given_up)
+    assert isinstance(theirs.acquire("s"), Lease)
+
+
+def test_a_lease_that_could_not_be_stored_is_none_and_the_one_before_it_still_is_one(programs):
+    ours, theirs = programs
+
+    def full(moment):
+        raise StoreError("store_full", "no room")
+
+    def fails():
+        ours._db.at_write = full
+        with pytest.raises(StoreError, match="no room"):
+            ours.acquire("s")
+        ours._db.at_write = lambda moment: None
+
+    fails()
+    assert not ours.is_ours("s")
+    lease = ours.acquire("s")
+    fails()
+    assert ours.renew(lease)
+    assert isinstance(theirs.acquire("s"), Holder)
+
+
+def test_giving_a_lease_back_leaves_that_of_the_turn_that_has_begun_meanwhile(programs, monkeypatch):
+    ours, theirs = programs
+    earlier, write = ours.acquire("s"), ours._db.write
+
+    def late(work, budget):
+        monkeypatch.undo()
+        assert isinstance(ours.acquire("s"), Lease)
+        return write(work, budget)
+
+    monkeypatch.setattr(ours._db, "write", late)
+    ours.release(earlier)
+    assert isinstance(theirs.acquire("s"), Holder)
 
 
 def test_a_missed_beat_is_made_good_by_the_next(programs, clock, tmp_path, monkeypatch):
