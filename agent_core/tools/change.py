@@ -93,14 +93,10 @@ def removal(verdict: PathVerdict, content: files.FileContent, text: str | None) 
     """A file, or a link, that is to go. `verdict` is one of "delete". `text`: the content, where it is text."""
     change = _removed(verdict, text)
     kind = "the link " if content.is_link else ""
-    told = (
-        f"Removed {kind}{verdict.shown} ({base.count(change.removed, 'line')})."
-        if text
-        else f"Removed {kind}{verdict.shown}."
-    )
-    return Change(
-        (Step(verdict, content, None, None, text),), (change,), told, f"removed, {base.count(change.removed, 'line')}"
-    )
+    lines = base.count(change.removed, "line") if text else ""  # of what is no text, or empty, there are none
+    told = f"Removed {kind}{verdict.shown} ({lines})." if lines else f"Removed {kind}{verdict.shown}."
+    outcome = f"removed, {lines}" if lines else "removed"
+    return Change((Step(verdict, content, None, None, text),), (change,), told, outcome)
 
 
 def moving(
@@ -236,7 +232,7 @@ def _make(changes: Sequence[Change], ctx: ToolContext, note: str) -> ToolOutput:
         if (file := rewritten.get(step.verdict.path)) is not None:
             told += f"\n{_rewriting(step, file, ctx)}"
             diffs = [_final(one, step, file) for one in diffs]
-    outcome = changes[0].outcome
+    outcome = changes[0].outcome.replace(diff.stat(changes[0].diffs[0]), diff.stat(diffs[0]))
     if len(changes) > 1:
         added, removed = sum(one.added for one in diffs), sum(one.removed for one in diffs)
         outcome = f"{len(changes)} files, +{added} -{removed}"

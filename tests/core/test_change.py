@@ -209,6 +209,7 @@ def test_what_cannot_be_read_as_text_is_moved_and_removed_whole(ctx, ws, tmp_pat
     assert tree(ws) == {"c.bin": b"\0\xff" * 50}
     assert (tmp_path / "kept").read_text() == "kept\n"
     assert "Removed the link link." in said.text
+    assert call(ctx, "apply_patch", patch=patch(delete("c.bin"))).outcome == "removed"
 
 
 @pytest.mark.parametrize(
@@ -509,6 +510,7 @@ def test_a_long_rewriting_is_counted(ctx, ws):
     known(ctx, a=b"x = 1\n")
     said = call(replace(ctx, after_edit=formatter(ws, long=True)), "edit_file", path="a", old_text="1", new_text="2")
     assert "(+300 -1 lines); read it again" in said.text
+    assert said.outcome == "+300 -1"
 
 
 def test_a_change_that_changes_nothing_asks_nobody(ctx, ws):
