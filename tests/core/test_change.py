@@ -209,7 +209,8 @@ def test_what_cannot_be_read_as_text_is_moved_and_removed_whole(ctx, ws, tmp_pat
     assert tree(ws) == {"c.bin": b"\0\xff" * 50}
     assert (tmp_path / "kept").read_text() == "kept\n"
     assert "Removed the link link." in said.text
-    assert call(ctx, "apply_patch", patch=patch(delete("c.bin"))).outcome == "removed"
+    (ws / "d.bin").write_bytes(b"\0\1\2\xff")
+    assert call(ctx, "apply_patch", patch=patch(delete("d.bin"))).outcome == "removed"
 
 
 @pytest.mark.parametrize(
