@@ -225,3 +225,85 @@ def test_a_private_file_is_replaced_whole_and_for_its_owner_only(tmp_path):
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert [p.name for p in path.parent.iterdir()] == ["config.yaml"]
+
+
+# -- on the disk --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def done(monkeypatch):
+    """What is done to names, and what is brought to the disk, in order."""
+    seen = []
+
+    def spy(name, words):
+        real = getattr(os, name)
+
+        def call(*args, **more):
+            seen.append(words(args[0]))
+            return real(*args, **more)
+
+        monkeypatch.setattr(os, name, call)
+
+    spy("fsync", lambda file: "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "content")
+    for name in ("rename", "link", "unlink", "symlink"):
+        spy(name, lambda _, name=name: name)
+    return seen
+
+
+def test_what_is_written_is_on_the_disk_before_it_takes_its_name_and_so_is_the_name_in_the_end(rules, done):
+    path = rules.workspace / "a.txt"
+    verdict = classify("write", "a.txt", rules)
+    files.write(verdict, rules, b"one", None)
+    files.write(verdict, rules, b"two", files.digest(b"one"))
+    files.delete(classify("delete", "a.txt", rules), rules, files.digest(b"two"))
+    files.make_link(classify("write", "a.txt", rules), rules, b"b.txt")
+    plain_files.atomic_write(path.parent / "plain", b"x")
+    new, other = ["content", "link", "unlink", "folder"], ["content", "rename", "unlink", "folder"]
+    assert done == [*new, *other, "unlink", "folder", "symlink", "folder", *other]
+
+
+def test_a_new_content_is_nobody_elses_to_read_until_it_has_the_files_own_permissions(rules, monkeypatch):
+    (rules.workspace / "a.txt").write_bytes(b"one")
+    (rules.workspace / "a.txt").chmod(0o640)
+    fchmod, before = os.fchmod, []
+
+    def watched(file, mode):
+        before.append((stat.S_IMODE(os.fstat(file).st_mode), os.fstat(file).st_size))
+        fchmod(file, mode)
+
+    monkeypatch.setattr(os, "fchmod", watched)
+    mask = os.umask(0)
+    try:
+        files.write(classify("write", "a.txt", rules), rules, b"two", files.digest(b"one"))
+    finally:
+        os.umask(mask)
+    assert before == [(0o600, 0)]
+    assert stat.S_IMODE((rules.workspace / "a.txt").stat().st_mode) == 0o640
+
+
+def test_of_two_writes_over_the_same_content_at_the_same_time_one_finds_that_it_has_changed(rules, monkeypatch):
+    (rules.workspace / "a.txt").write_bytes(b"one")
+    read, both_have_looked, came = files._read_at, threading.Barrier(2), []
+
+    def looks(*args):
+        found = read(*args)
+        try:
+            both_have_looked.wait(0.3)
+        except threading.BrokenBarrierError:
+            pass
+        return found
+
+    def write(data):
+        try:
+            files.write(classify("write", "a.txt", rules), rules, data, files.digest(b"one"))
+            came.append("written")
+        except ToolFailure as failed:
+            came.append(failed.code)
+
+    monkeypatch.setattr(files, "_read_at", looks)
+    threads = [threading.Thread(target=write, args=(data,)) for data in (b"two", b"three")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(came) == ["stale_file", "written"]
