@@ -226,8 +226,6 @@ class SessionWork(SessionParts):
             worker.scope = scope
         finished = self._turns.run(message, rewind, worker, scope)
         self._finish(worker, finished.outcome, finished)
-        if (focus := self._turns.compactor.take_wish()) is not None and finished.outcome in ("completed", "cap"):
-            self._inbox.put(intents.Compact(focus))  # it came too late for a step of this turn
         self._turns.after(finished, worker)
 
     def _compact(self, focus: str, worker: Worker) -> None:
@@ -238,6 +236,9 @@ class SessionWork(SessionParts):
         scope = CancelScope()
         with self._lock:
             if not worker.is_current:
+                return
+            if self._has_turn:  # one was begun meanwhile and waits for this thread: it compacts with its first step
+                self._turns.compactor.wish(focus)
                 return
             worker.scope = scope
             self._begin_between()
@@ -279,4 +280,7 @@ class SessionWork(SessionParts):
                 worker.scope = None
                 self._has_turn, self._failed = False, outcome == "failed"
                 self._texts.forget_stored(worker.conversation)
-                self._settle(goes_on=outcome in ("completed", "cap") and self._state != "stopping")
+                goes_on = outcome in ("completed", "cap") and self._state != "stopping"
+                self._settle(goes_on=goes_on)
+                if (focus := self._turns.compactor.take_wish()) is not None and goes_on:
+                    self._inbox.put(intents.Compact(focus))  # it came too late for a step of a turn

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from dataclasses import replace
 
 import pytest
 
@@ -185,6 +187,50 @@ def test_compaction_can_be_stopped_at_once_and_leaves_everything_as_it_was(tmp_p
     assert table.wait(events.TextReturned).text == "meanwhile"
     assert not any(m.origin == "summary" for m in table.store.messages(table.session.id))
     assert table.turn("and on", count=8).outcome == "completed"
+
+
+def test_a_message_sent_behind_a_wish_to_compact_begins_a_turn_like_any_other(tmp_path):
+    table = Table(tmp_path, answering("A short answer."))
+    for n in range(7):
+        table.turn(f"question {n}", count=n + 1)
+    asked, free = threading.Event(), threading.Event()
+
+    def held(request, sink, cancel):
+        if is_summary_request(request):
+            return say("# Goal\nMend the parser.")
+        asked.set()
+        free.wait(10)
+        return say("The last answer.")
+
+    connecting, connect = threading.Event(), threading.Event()
+    model = PlayedModel(held)
+
+    def slow(name, provider=""):
+        connecting.set()
+        connect.wait(10)
+        return Connection(model, "test", "m", "M")
+
+    table.services = replace(table.services, connect=slow)
+    table.session.close()
+    table.session.join(5)
+    table.session = table.open(table.session.id, stored=True)
+    table.session.start()
+    table.wait(events.HistoryChanged, count=2)
+    table.seen.clear()
+    table.session.send(intents.SetModel("m"))
+    assert connecting.wait(10), "the worker is at something else when both of them come"
+    table.session.send(intents.Compact())
+    table.session.send(intents.Submit("behind it"))
+    connect.set()
+    assert asked.wait(10)
+    assert table.session.busy
+    table.session.send(intents.Undo(1))
+    assert table.wait(events.Notice).code == "busy"
+    free.set()
+    assert table.wait(events.TurnFinished).text == "The last answer."
+    assert len(table.of(events.CompactionFinished)) == 1
+    assert [change.state for change in table.of(events.StateChanged)] in (["running"], ["running", "idle"])
+    assert not table.of(events.TextReturned)
 
 
 def test_a_resumed_session_holds_the_same_as_before(tmp_path):
