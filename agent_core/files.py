@@ -72,7 +72,7 @@ def read(verdict: PathVerdict, rules: PathRules, limit: int = limits.READ_FILE) 
         with folder_of(verdict, rules) as (folder, name):
             return _read_at(folder, name, verdict.shown, limit)
     except FileNotFoundError:
-        raise _missing(verdict, rules) from None
+        raise missing(verdict) from None
     except OSError as error:
         raise _failed("read", verdict.shown, error) from error
 
@@ -85,7 +85,7 @@ def read_link(verdict: PathVerdict, rules: PathRules) -> FileContent:
             data = os.fsencode(os.readlink(name, dir_fd=folder))
             return FileContent(data, digest(data), os.lstat(name, dir_fd=folder))
     except FileNotFoundError:
-        raise _missing(verdict, rules) from None
+        raise missing(verdict) from None
     except OSError as error:
         raise _failed("read", verdict.shown, error) from error
 
@@ -325,8 +325,8 @@ def _failed(done: str, shown: str, error: OSError) -> ToolFailure:
     return ToolFailure(f"{shown} could not be {done}: {reason}.", code=code, errno=error.errno)
 
 
-def _missing(verdict: PathVerdict, rules: PathRules) -> ToolFailure:
-    """The failure for a file that is not there, with the names nearest to it in the folder where it should be."""
+def missing(verdict: PathVerdict) -> ToolFailure:
+    """The failure for what is not there, with the names nearest to it in the folder where it should be."""
     near = _near_names(verdict)
     above = posixpath.dirname(verdict.shown)
     paths = [posixpath.join(above, printable(name)) for name in near]

@@ -220,7 +220,8 @@ def check_seen(file: TextFile, ctx: ToolContext, *, quotes: bool = False) -> str
         return ""
     if seen is None:
         raise ToolFailure(
-            f"{shown} exists and you have not read it. Read it first, then change it.",
+            f"{shown} exists and you have not read it, or not since this session was last opened. Read it first, then "
+            "change it.",
             code="unseen_file",
             outcome="not read yet",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from agent_core import limits
+from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.names import GLOB
 from agent_core.ports.actions import ReadAction
@@ -33,8 +33,10 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     folder, hidden = str(verdict.path).rstrip("/"), base.rules(ctx).hidden
 
     def run() -> ToolOutput:
+        if not verdict.path.exists():
+            raise files.missing(verdict)
         if not verdict.path.is_dir():
-            raise ToolFailure(f"{verdict.shown} is not a folder.", code="missing", outcome="not found")
+            raise ToolFailure(f"{verdict.shown} is a file; give the folder to look in.", code="not_a_folder")
         walk = Walk(str(verdict.path), ctx.cancel, ignored=ignored, links=True, names=names)
         found: list[str] = []
         more = False

@@ -65,7 +65,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
 def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
     place = request.verdict.path
     if not os.path.lexists(place):
-        raise ToolFailure(f"{request.verdict.shown} does not exist.", code="missing", outcome="not found")
+        raise files.missing(request.verdict)
     one_file = not place.is_dir()
     root, shown = (place.parent, posixpath.dirname(request.verdict.shown) or ".") if one_file else (
         place, request.verdict.shown)  # fmt: skip

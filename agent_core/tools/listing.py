@@ -7,13 +7,13 @@ import posixpath
 import stat
 from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 
-from agent_core import limits
+from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.names import LIST_DIR
 from agent_core.ports.actions import ReadAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.safety.paths import PathVerdict
 from agent_core.text.printable import printable
 from agent_core.workspace.walk import Ignore, ignore_for
 
@@ -25,21 +25,22 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
 
     def run() -> ToolOutput:
         ignore = ignore_for(str(verdict.path)) if ctx.respect_gitignore else Ignore()
-        return _list(verdict.path, verdict.shown, ignore, ctx.cancel.check)
+        return _list(verdict, ignore, ctx.cancel.check)
 
     return base.prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
 
 
-def _list(folder: Path, shown: str, ignore: Ignore, check: Callable[[], None]) -> ToolOutput:
+def _list(verdict: PathVerdict, ignore: Ignore, check: Callable[[], None]) -> ToolOutput:
+    shown = verdict.shown
     found: list[os.DirEntry[str]] = []
     try:
-        with os.scandir(folder) as scan:
+        with os.scandir(verdict.path) as scan:
             while more := list(islice(scan, min(limits.LIST_STEP, limits.WALK_FILES - len(found)))):
                 found += more
                 check()
             is_whole = len(found) < limits.WALK_FILES or next(scan, None) is None
     except FileNotFoundError:
-        raise ToolFailure(f"{shown} does not exist.", code="missing", outcome="not found") from None
+        raise files.missing(verdict) from None
     except NotADirectoryError:
         raise ToolFailure(f"{shown} is a file; read it with read_file.", code="not_a_folder") from None
     except OSError as error:

@@ -100,6 +100,16 @@ def test_what_cannot_be_read_is_refused_with_words(ctx, ws, data, code, words):
     assert failure.text.startswith("f")
 
 
+def test_who_looks_in_a_folder_that_is_not_there_is_told_of_the_one_near_it(ctx, ws):
+    (ws / "src").mkdir()
+    (ws / "src/f").touch()
+    grep = {"pattern": "x", "path": "scr"}
+    for name, args in (("list_dir", {"path": "scr"}), ("grep", grep), ("glob", {"pattern": "scr/*.py"})):
+        assert fails(ctx, name, "missing", **args).text == "scr does not exist. Near it: src."
+    for name, args in (("list_dir", {"path": "src/f"}), ("glob", {"pattern": "*", "path": "src/f"})):
+        assert "src/f is a file" in fails(ctx, name, "not_a_folder", **args).text
+
+
 def test_four_megabytes_are_read(ctx, ws):
     (ws / "f").write_bytes(b"x\n" * (limits.READ_FILE // 2))
     assert "of 2,097,152" in call(ctx, "read_file", path="f").text
