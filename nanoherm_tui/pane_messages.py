@@ -188,9 +188,7 @@ def palette_screen_previewed(app: NanohermApp, message: PaletteScreen.Previewed)
 def transcript_view_open_requested(app: NanohermApp, message: TranscriptView.OpenRequested) -> None:
     from nanoherm_tui.commands.looking import open_call
 
-    open_call(app, message.call_id)
-    if message.find:
-        app.dock.look_for(message.find)
+    open_call(app, message.call_id, message.find)
 
 
 def transcript_view_earlier_requested(app: NanohermApp, message: TranscriptView.EarlierRequested) -> None:

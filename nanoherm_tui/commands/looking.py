@@ -9,7 +9,7 @@ from agent_core import names
 from agent_core.errors import AgentError
 from agent_core.spill import BLOCK_START, SpillPage, find_note
 from agent_core.text.kinds import IMAGE_NAMES
-from nanoherm_tui.i18n import tell
+from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.panes.image import Picture
 from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.preview import Preview
@@ -47,8 +47,11 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
     app.desk.do(read, show)
 
 
-def open_call(app: NanohermApp, call_id: str) -> None:
-    """Show a tool call's result, or its changes, in the dock."""
+def open_call(app: NanohermApp, call_id: str, words: str = "") -> None:
+    """Show a tool call's result, or its changes, in the dock, at `words` where they stand there.
+
+    A hit of the search may stand in what the tool was asked, which the dock shows of changes alone: that is told.
+    """
     if app.view is None:
         return
     calls = app.conversations.looks.calls
@@ -58,11 +61,16 @@ def open_call(app: NanohermApp, call_id: str) -> None:
     if is_image_read(shown):
         preview(app, shown.subject, 0, 0)
         return
-    if shown.diffs:
+    question = app.approval.current
+    if question is not None and question.diffs and question.call_id == call_id:
+        app.dock.show_tab("diff")  # where its changes wait for the answer
+    elif shown.diffs:
         app.dock.show_diffs(shown.diffs)
     else:
         app.dock.show_result(call_result(shown))
     app.show_pane("dock")
+    if words:
+        app.dock.look_for(words, lambda: app.hint(t("search.in_call", tool=clean(shown.name))))
 
 
 def show_kept(app: NanohermApp, name: str, words: str) -> None:

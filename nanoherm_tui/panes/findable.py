@@ -68,6 +68,7 @@ class Findable(RowsView):
         self._find: Find | None = None
         self._field: FindField | None = None
         self._slice: Timer | None = None
+        self._missed: Callable[[], None] | None = None
 
     # -- what a subclass gives ----------------------------------------------------------------------------------
 
@@ -125,9 +126,13 @@ class Findable(RowsView):
 
     # -- finding ------------------------------------------------------------------------------------------------
 
-    def look_for(self, query: str) -> None:
-        """Mark every place of `query` and go to the first from the top of the view on; "" ends the find."""
+    def look_for(self, query: str, missed: Callable[[], None] | None = None) -> None:
+        """Mark every place of `query` and go to the first from the top of the view on; "" ends the find.
+
+        `missed` is called when all is counted and it stands nowhere, and the find ends: nobody has typed it here.
+        """
         before = self._find.query if self._find is not None else ""
+        self._missed = missed
         if query == before:
             return
         body = self.rows
@@ -185,6 +190,11 @@ class Findable(RowsView):
                 self._slice = self.set_interval(limits.FIND_SLICE / 8, self._count)
                 break
         self._advance()
+        if self._missed is not None and self._find is not None and self._find.to_count is None:
+            missed, self._missed = self._missed, None
+            if not self._find.total:
+                self.look_for("")
+                missed()
         self._say()
 
     def _advance(self) -> None:
