@@ -126,6 +126,8 @@ class Consent:
 
         def run(box: Box) -> ToolOutput:
             output = inner(box)
+            if not output.ok:  # the others are not in the file either, or nobody knows
+                return output
             outcome = f"{output.outcome}, {count}" if output.outcome else count
             return replace(output, text=f"{output.text}\n{told}", outcome=outcome)
 

@@ -28,7 +28,7 @@ def told_of(
             continue
         lines.append(f"not applied, {place_of(diff, hunk)}:")
         lines += [f"{signs[line.kind]}{line.text}" for line in hunk.lines if line.kind != "same"]
-    head = f"The user refused {len(refused)} of {total} hunks; they were not applied, and the rest was:"
+    head = f"The user refused {len(refused)} of {total} hunks. The others were applied, these were not:"
     # Redacted before it is cut: half a key is none that would be found.
     quoted = clamp(redact("\n".join(lines)), limits.REFUSED_HUNKS)
     words = f"\nThe user says: {redact(said.strip())}" if said.strip() else ""

@@ -81,7 +81,7 @@ def test_what_is_written_is_the_hunks_that_were_not_refused(tmp_path, decision, 
 def test_the_model_is_told_exactly_which_lines_were_refused_and_knows_the_file_as_it_is(tmp_path):
     desk = Edits(tmp_path, Reply("once", refused=("0.1",)), Reply("once"))
     text = desk.run("edit_file", path="a.txt", edits=EDITS).text
-    assert "refused 1 of 3 hunks" in text
+    assert "refused 1 of 3 hunks. The others were applied, these were not:\n" in text
     assert "not applied, a.txt, line 20:\n-line 20\n+LINE 20\n" in text
     assert "LINE 5" not in text
     assert "another way" in text
