@@ -143,9 +143,10 @@ class Host(Supplies):
                 f"The session's folder {row.workspace} does not exist any more. Make it again, or start a new session.",
                 workspace=row.workspace,
             )
-        session = LiveSession(self._services(), row, stored=stored)
-        with self._lock:
-            self._sessions[row.id] = session
+        with self._lock:  # two that open it at once have one session: two would both run turns in it
+            if (there := self._sessions.get(row.id)) is not None:
+                return there
+            session = self._sessions[row.id] = LiveSession(self._services(), row, stored=stored)
         session.start()
         return session
 

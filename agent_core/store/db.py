@@ -212,6 +212,7 @@ class Database:
                             raise explain(self.path, e) from e
                         if time.monotonic() >= deadline or stopped():
                             raise _locked(self.path, budget, stopped()) from e
+                        self._check()  # who closes it waits for one try, not for all of them
                         self._held_up = True
                     # Jitter, so that two programs that wait for each other do not meet again and again.
                     time.sleep(random.uniform(*limits.WRITE_RETRY))

@@ -1,8 +1,10 @@
 """The desk: everything a face calls, over a real home."""
 
 import queue
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -219,6 +221,43 @@ def test_closing_ends_a_hanging_turn_within_a_second(start):
         begun = time.monotonic()
         host.close()
         assert time.monotonic() - begun < 1.0 + 2.0  # for a busy machine
+
+
+def test_a_session_that_is_opened_twice_at_once_is_one_session(start, server):
+    host = start(provider(server))
+    session = host.new()
+    turn(session, "hi")
+    host._forget(session.id)
+    session.join(5)
+    together = threading.Barrier(4)
+    opened = []
+
+    def open_it():
+        together.wait(10)
+        opened.append(host.open(session.id))
+
+    threads = [threading.Thread(target=open_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(opened) == 4
+    assert len(set(map(id, opened))) == 1
+    assert host.live(session.id) is opened[0]
+
+
+def test_closing_does_not_wait_for_another_program_that_holds_the_store(start, tmp_path):
+    host = start()
+    waits = threading.Thread(target=lambda: pytest.raises(StoreError, host.store.create, "/w"), daemon=True)
+    with closing(sqlite3.connect(host.store.database.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waits.start()
+        time.sleep(0.3)
+        begun = time.monotonic()
+        host.close()
+        assert time.monotonic() - begun < 2.0 + 3.0, "not the minute that a turn's message may wait"
+    waits.join(10)
+    assert not waits.is_alive()
 
 
 def test_a_mode_that_is_no_longer_confirmed_asks_again_in_sessions_that_are_open(start):
