@@ -92,6 +92,16 @@ class AssistantMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolArriving:
+    """The reply is writing a call, and takes its time; the step's reply, or what it is replaced by, ends that."""
+
+    name: str
+    """As the model writes it."""
+    characters: int
+    """Of its arguments, so far."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolQueued:
     """The reply asks for this call; it waits for its turn or for consent. Or the person runs a command ("shell")."""
 
@@ -416,6 +426,7 @@ Event = (
     | ReasoningDelta
     | PartialDropped
     | AssistantMessage
+    | ToolArriving
     | ToolQueued
     | ToolStarted
     | ToolProgress

@@ -466,6 +466,7 @@ RETENTION_DELAY: Final = 10.0  # seconds after the start before sessions are del
 ORPHAN_DRAFTS_KEPT: Final = 90 * 86_400.0  # drafts in folders where no session was begun
 DRAFT_CHARS: Final = 4 * MB  # of a draft on disk; what a person can still mean to send
 DRAFT_PIECE: Final = 64 * KB  # looked through for keys at once, so that the screen gets its turn
+ARRIVING_TOLD: Final = 0.5  # seconds after which it is told how far a call has come that is being written, and again
 REPLY_KEPT: Final = 2.0  # seconds between two writes of a reply that streams: kill -9 loses no more of it
 REPLY_KEPT_LATER: Final = 20.0  # the same after a write that failed
 REPLY_KEPT_SHARE: Final = 50  # times what the last write took: on a slow disk they are rarer

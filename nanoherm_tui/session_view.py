@@ -161,7 +161,7 @@ class SessionView:
         if isinstance(event, _FILLING):
             changed.add("context")
         match event:
-            case events.TextDelta() | events.ReasoningDelta() | events.ToolProgress():
+            case events.TextDelta() | events.ReasoningDelta() | events.ToolArriving() | events.ToolProgress():
                 return
             case events.StateChanged(state):
                 self.state = state

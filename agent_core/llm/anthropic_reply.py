@@ -171,6 +171,7 @@ class MessageBuilder(Incoming):
             if fragment is not None:
                 self.progress += 1
                 block.call.fragments.append(fragment if isinstance(fragment, str) else json.dumps(fragment))
+                deltas.append(Delta("arguments", block.call.fragments[-1]))
             return deltas
         if thought := _text(piece, "thinking"):
             block.thinking.append(thought)

@@ -182,7 +182,8 @@ class ReplyBuilder(Incoming):
             # Fragments are joined; a name that contains all the earlier ones is a snapshot.
             call.name = name if name.startswith(call.name) else call.name + name
         self.progress += 1
-        return [Delta("tool", clean_surrogates(call.name))] if call.name != before else []
+        deltas = [Delta("tool", clean_surrogates(call.name))] if call.name != before else []
+        return [*deltas, Delta("arguments", arguments)] if arguments else deltas
 
     def _find(self, index: int | None, call_id: str, name: str, arguments: str) -> RawCall:
         """The call a fragment belongs to (rule 17): by index, else by id, else the last one; or a new one."""

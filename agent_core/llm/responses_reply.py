@@ -194,6 +194,7 @@ class ResponseBuilder(Incoming):
                 self._take_whole_arguments(item, event.get("arguments"))
             elif delta := _text(event.get("delta")):
                 item.fragments.append(delta)
+                return [*self._name(item, event.get("name")), Delta("arguments", delta)]
             return self._name(item, event.get("name"))
         if ended:
             # It is one part of several, unless nothing has come: the item's end tells the rest.

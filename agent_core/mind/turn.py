@@ -22,6 +22,7 @@ from agent_core.events import (
     PartialDropped,
     ReasoningDelta,
     TextDelta,
+    ToolArriving,
     ToolEnded,
     ToolQueued,
     UsageReported,
@@ -214,13 +215,14 @@ class _Partial:
         self._text_guard, self._reasoning_guard = KeyGuard(redact), KeyGuard(redact)
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._call, self._call_size, self._call_at = "", 0, 0.0  # name, characters, when it is told of next
         self._first_thought = self._last_thought = 0.0  # monotonic seconds
         self._of_an_earlier_try: Message | None = None
 
     @property
     def has_begun(self) -> bool:
-        """The newest try has come to words or thoughts."""
-        return bool(self._text or self._reasoning)
+        """The newest try has come to words, thoughts or a call."""
+        return bool(self._text or self._reasoning or self._call)
 
     @property
     def reasoning_seconds(self) -> float:
@@ -250,10 +252,18 @@ class _Partial:
                 self._first_thought = self._last_thought
             self._reasoning.append(delta.text)
             self._show_reasoning(self._reasoning_guard.feed(delta.text))
+        elif delta.kind == "tool":
+            self._call, self._call_size, self._call_at = delta.text, 0, time.monotonic() + limits.ARRIVING_TOLD
+        elif delta.kind == "arguments":
+            self._call_size += len(delta.text)
+            if self._call and (now := time.monotonic()) >= self._call_at:
+                self._call_at = now + limits.ARRIVING_TOLD
+                self._emit(ToolArriving(self._call, self._call_size))
         elif delta.kind == "reset":
             self._of_an_earlier_try = self.said()
             self._text.clear()
             self._reasoning.clear()
+            self._call = ""
             self._text_guard, self._reasoning_guard = KeyGuard(self._redact), KeyGuard(self._redact)
             self._first_thought = self._last_thought = 0.0
             self._emit(PartialDropped())

@@ -70,15 +70,18 @@ class LlmReply:
 class Delta:
     """A piece of a reply while it arrives.
 
-    kind "text", "reasoning": more of it. "tool": a call is being written, `text` is its name so far. "reset": a retry
-    begins, what was delivered is void. "retry": `text` says why and what happens next in plain words. "switch": from
-    here on another model answers, `text` says who, instead of whom and why; `params` has its provider and model.
+    kind "text", "reasoning": more of it. "tool": a call is being written, `text` is its name so far; "arguments": more
+    of that call's arguments. "reset": a retry begins, what was delivered is void. "retry": `text` says why and what
+    happens next in plain words. "switch": from here on another model answers, `text` says who, instead of whom and why;
+    `params` has its provider and model.
 
     Of models that are asked beside it for advice: "ask_beside": one is about to be, `params` has its provider, model
     and request; "paid_beside": `params` has the reply, to be booked; "advice": `text` says what came of all of them.
     """
 
-    kind: Literal["text", "reasoning", "tool", "reset", "retry", "switch", "ask_beside", "paid_beside", "advice"]
+    kind: Literal[
+        "text", "reasoning", "tool", "arguments", "reset", "retry", "switch", "ask_beside", "paid_beside", "advice"
+    ]
     text: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from agent_core.events import URGENT, Envelope, ReasoningDelta, TextDelta
+from agent_core.events import URGENT, Envelope, ReasoningDelta, TextDelta, ToolArriving
 
 Wake = Callable[[bool], None]
 """Called with True when something urgent has come, with False when an empty mailbox has got its first letter."""
@@ -13,6 +13,8 @@ Wake = Callable[[bool], None]
 
 class Mailbox:
     """Envelopes in order, deltas joined with their neighbours, so that its length is bounded by kinds, not by tokens.
+
+    Of how far a call has come only the newest word is kept.
 
     `wake` is called from the thread that puts, outside the lock; it must not block.
     """
@@ -43,6 +45,9 @@ class Mailbox:
                 self._pieces = [event.text]
             else:
                 self._close_delta()
+                if isinstance(event, ToolArriving) and self._letters and type(self._letters[-1].event) is ToolArriving:
+                    self._letters[-1] = envelope
+                    return
             self._letters.append(envelope)
             wake = self._wake
         urgent = isinstance(event, URGENT)

@@ -21,6 +21,7 @@ _SIGNS = (
     events.TextDelta,
     events.ReasoningDelta,
     events.AssistantMessage,
+    events.ToolArriving,
     events.ToolQueued,
     events.ToolStarted,
     events.ToolProgress,

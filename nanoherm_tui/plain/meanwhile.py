@@ -19,6 +19,7 @@ _KEPT: Final = (
     events.PartialDropped,
     events.UserMessage,
     events.AssistantMessage,
+    events.ToolArriving,
     events.Recalled,
     events.StepStarted,
     events.ToolStarted,

@@ -100,6 +100,9 @@ class Teller:
                 self._used += usage
                 self._cost = None if cost is None or self._cost is None else self._cost + cost
                 return []
+            case events.ToolArriving(name, characters):
+                self.waits.heard(MODEL, t("plain.arriving", name=one_line(name), n=count(characters)))
+                return []
             case events.ToolStarted(call_id):
                 self.waits.begin(call_id, self._call(call_id), time.monotonic())
                 return [t("plain.call_begins", call=self._call(call_id))]

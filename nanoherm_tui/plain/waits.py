@@ -66,7 +66,9 @@ class Waits:
                 continue
             took = duration(now - wait.began)
             newest = one_line(clean(wait.newest))
-            if id == MODEL:
+            if id == MODEL and newest:
+                lines.append(t("plain.still_writes", took=took, call=newest))
+            elif id == MODEL:
                 lines.append(t("plain.still_model", took=took))
             elif newest:
                 lines.append(t("plain.still_says", call=wait.words, took=took, text=newest))

@@ -1,9 +1,11 @@
-"""The reply that is arriving: its reasoning and its text grow as entries until the whole message is stored."""
+"""The reply that is arriving: its reasoning, its text and the call it writes grow as entries until it is stored."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nanoherm_tui.text import one_line
+from nanoherm_tui.transcript.blocks import Card
 from nanoherm_tui.transcript.entries import STOPPED, Entries
 
 if TYPE_CHECKING:
@@ -17,11 +19,12 @@ class ArrivingReply:
         self._list = entries
         self._answer: Entry | None = None
         self._thought: Entry | None = None
+        self._call: Entry | None = None
         self._compaction: Entry | None = None
 
     def forget(self) -> None:
         """Another conversation is shown."""
-        self._answer = self._thought = self._compaction = None
+        self._answer = self._thought = self._call = self._compaction = None
 
     def text(self, text: str) -> set[Entry]:
         changed = self.end_thought()
@@ -53,8 +56,25 @@ class ArrivingReply:
         self._list.running.pop(thought, None)
         return {thought}
 
+    def call(self, name: str, characters: int) -> set[Entry]:
+        """It writes a call; the card that stands for it until then makes room for that of the call."""
+        changed = self.end_thought()
+        if self._call is None:
+            self._call = self._list.begin("card")
+            self._list.running[self._call] = None
+        self._call.card = Card(0, one_line(name), "", "arriving", characters=characters)
+        self._call.touch()
+        return changed | {self._call}
+
+    def _end_call(self) -> None:
+        if self._call is not None:
+            self._list.running.pop(self._call, None)
+            self._list.remove(self._call)
+            self._call = None
+
     def drop(self) -> set[Entry]:
         """It broke off and is asked for again: what was read of it goes."""
+        self._end_call()
         for entry in (self._answer, self._thought):
             if entry is not None:
                 self._list.running.pop(entry, None)
@@ -64,6 +84,7 @@ class ArrivingReply:
 
     def leave(self) -> set[Entry]:
         """A reply broke off and was not stored: what was read of it stays readable."""
+        self._end_call()
         changed = self.end_thought()
         for live in (self._answer, self._thought):
             if live is not None:
@@ -74,6 +95,7 @@ class ArrivingReply:
 
     def stored(self, id: str, text: str, reasoning: str, interrupted: bool) -> set[Entry]:
         """The whole message is stored under this id."""
+        self._end_call()
         changed = self.end_thought()
         for kind, final, live in (("thought", reasoning, self._thought), ("answer", text, self._answer)):
             if not final.strip():

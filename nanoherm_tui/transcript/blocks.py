@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agent_core.records import dataclass
 
-CardState = Literal["waiting", "asks", "running", "done", "failed", "lost"]
+CardState = Literal["arriving", "waiting", "asks", "running", "done", "failed", "lost"]
 """lost: the call has no result and never will (the program died, or the turn was given up)."""
 
 PARAGRAPH = "\n\n"
@@ -105,6 +105,8 @@ class Card:
     seconds: float = 0.0
     started: float = 0.0
     progress: str = ""
+    characters: int = 0
+    """Of its arguments, while the model still writes them."""
     rows: tuple[str, ...] = ()
     more_lines: int = 0
     is_end: bool = False

@@ -76,6 +76,8 @@ class TranscriptModel(Entries):
                 return {self._add_returned(message_id, text, agents)}
             case events.AssistantMessage():
                 return self._reply.stored(event.message_id, event.text, event.reasoning, event.interrupted)
+            case events.ToolArriving(name, characters):
+                return self._reply.call(name, characters)
             case events.ToolQueued(call_id, name, subject):
                 return self._reply.end_thought() | {self._calls.add(call_id, name, subject)}
             case events.ToolStarted(call_id):

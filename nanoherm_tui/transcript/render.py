@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NAME_CELLS = 12
 TIME_CELLS = 8
+FIGURE_CELLS = 5  # cells.count
 NOTE_HANG = 4  # of a path that a notice lists and that goes on in the next row
 TIME_FROM_WIDTH = 56  # a card on a narrower pane shows no time
 
@@ -131,6 +132,7 @@ def _thought(block: Thought, width: int, look: Look, moment: Moment) -> Row:
 
 _STATES = {
     # state: (symbol, colour of the mark, colour of the outcome)
+    "arriving": ("running", "accent", "muted"),
     "waiting": ("waiting", "muted", "muted"),
     "asks": ("asks", "warn", "warn"),
     "running": ("running", "accent", "accent"),
@@ -148,6 +150,8 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
     outcome, seconds = outcomes.in_words(block.outcome), ""
     if block.state in ("waiting", "asks", "running", "lost"):
         outcome = t(f"transcript.{block.state}")
+    if block.state == "arriving":
+        outcome = t("transcript.arriving", n=cells.count(block.characters).rjust(FIGURE_CELLS))
     if block.state == "running":
         seconds = cells.duration(moment.now - block.started, running=True)
     elif block.state in ("done", "failed"):

@@ -1,6 +1,6 @@
 import threading
 
-from agent_core.events import Envelope, ErrorRaised, ReasoningDelta, StepStarted, TextDelta
+from agent_core.events import Envelope, ErrorRaised, ReasoningDelta, StepStarted, TextDelta, ToolArriving
 from agent_core.session.mailbox import Mailbox
 
 
@@ -57,7 +57,10 @@ def test_its_length_is_bounded_by_kinds_not_by_tokens():
     box = Mailbox()
     for _ in range(100_000):
         box.put(letter(TextDelta("x")))
-    letters = box.drain()
+    for number in range(1000):
+        box.put(letter(ToolArriving("write_file", number)))
+    *letters, last = box.drain()
+    assert last.event == ToolArriving("write_file", 999)
     assert len(letters) == 1
     assert len(letters[0].event.text) == 100_000
 

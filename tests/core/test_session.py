@@ -203,6 +203,25 @@ def test_how_long_the_reasoning_took_is_kept_with_it(table):
     assert 0.05 <= kept.reasoning_seconds < 5
 
 
+def test_of_a_call_that_takes_long_to_write_it_is_told_how_far_it_has_come(table, monkeypatch):
+    def writes(request, sink, cancel):
+        sink(Delta("tool", "todo_read"))
+        sink(Delta("arguments", '{"a"'))  # at once: nobody waits for it
+        monkeypatch.setattr(limits, "ARRIVING_TOLD", 0.0)
+        sink(Delta("tool", "todo_write"))
+        for piece in ('{"b": ', "12}"):
+            sink(Delta("arguments", piece))
+        sink(Delta("reset"))
+        sink(Delta("arguments", "of no call"))
+        return say("done")
+
+    t = table(writes)
+    t.turn("go")
+    told = [e for e in t.seen if isinstance(e, events.ToolArriving)]
+    assert told[-1] == events.ToolArriving("todo_write", 9)  # the one before may have made room for it
+    assert {e.name for e in told} == {"todo_write"}
+
+
 def test_a_stop_in_the_middle_of_an_answer_keeps_what_was_said(table):
     t = table(waits_for_cancel("half an ans"), say("whole"))
     t.session.send(intents.Submit("go"))

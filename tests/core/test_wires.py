@@ -119,6 +119,7 @@ def test_a_call_goes_round(wire: str, stream: bool):
         ]
         assert (reply.text, reply.finish) == ("Let me look.", "tool_calls")
         assert conversation.shown("tool") == "read_file"
+        assert not stream or json.loads(conversation.shown("arguments")) == {"path": "ä.py", "n": [1, None]}
         conversation.answer("one line")
         assert conversation.say().text == "Done."
         conversation.say("Again")

@@ -200,6 +200,7 @@ def test_every_kind_of_event_is_met_in_both_languages_without_a_control_byte():
 ELSEWHERE = {
     events.ToolQueued: "the question that it waits for, or its begin",
     events.ToolProgress: "what takes long is told of with its newest line (Waits)",
+    events.ToolArriving: "waiting for the model tells it (Waits)",
     events.QuestionAsked: "put with all that is to be known, or told to wait in another session",
     events.ModeToConfirm: "asked: consents.confirm_mode",
     events.UsageReported: "the end of the turn",
@@ -279,4 +280,8 @@ def test_a_wait_tells_its_newest_line_once_and_the_models_has_words_of_its_own()
         "Still running: make, 10.0 s; its newest line: 1 of 2␛[2J more",
         "Still waiting for the model, 10.0 s",
     ]
-    assert waits.due(30.0) == ["Still running: make, 30.0 s", "Still waiting for the model, 30.0 s"]
+    waits.heard(MODEL, "write_file, 1.2k characters so far")
+    assert waits.due(30.0) == [
+        "Still running: make, 30.0 s",
+        "Still writing a call: write_file, 1.2k characters so far, 30.0 s",
+    ]

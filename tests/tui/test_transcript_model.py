@@ -126,6 +126,31 @@ def test_a_thoughts_time_ends_with_the_first_word_of_the_answer():
     assert text_of(transcript)[0] == "  ▸ Thought for 6 s  hm, let me see"
 
 
+CALL = [ev.TextDelta("I write it."), ev.ToolArriving("write_file", 900), ev.ToolArriving("write_file", 12_340)]
+ENDS = [
+    ([ev.AssistantMessage("a", "I write it."), ev.ToolQueued("c", "write_file", "a.py")], ["waiting"]),
+    ([ev.PartialDropped()], []),
+    ([ev.TurnFinished("t", "interrupted", 1, 1.0)], ["I write it."]),
+    ([ev.AssistantMessage("a", "I write it.", interrupted=True)], ["I write it.", "Stopped"]),
+]
+
+
+@each_row(("happens", "left"), ENDS)
+def test_a_call_that_is_being_written_has_a_card_of_its_own_until_it_is_known_what_becomes_of_it(happens, left):
+    transcript = live(CALL)
+    said, card = text_of(transcript)[0], text_of(transcript)[-1]
+    assert (said, card.split()) == ("    I write it.", ["⠋", "write_file", "12.3k", "characters"])
+    assert [entry.kind for entry in transcript.running] == ["card"]
+    before = transcript.structure
+    for event in happens:
+        transcript.apply(event)
+    rows = text_of(transcript)
+    assert not any("characters" in row for row in rows)
+    assert all(words in row for words, row in zip(left, rows[-len(left) :], strict=True)) if left else not rows
+    assert not transcript.running
+    assert transcript.structure > before
+
+
 def test_a_card_waits_asks_runs_and_ends():
     transcript = live([ev.ToolQueued("c", "run_command", "rm x")])
     assert "waiting" in text_of(transcript)[0]
