@@ -25,6 +25,7 @@ from agent_core.mcp.lane import Lane
 from agent_core.mcp.protocol import Era, Refused, SessionLost
 from agent_core.mcp.results import Keep
 from agent_core.mcp.words import (
+    UNKNOWN,
     Authorizer,
     CallResult,
     Elicit,
@@ -41,8 +42,6 @@ from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 from agent_core.sandbox.policy import SandboxPolicy
 
-_UNKNOWN: Final = frozenset({"mcp_ended", "mcp_lost", "mcp_stream", "mcp_timeout", "mcp_too_large"})
-"""Codes of failures after which a call may have been carried out."""
 _CHANGED: Final = frozenset({"notifications/tools/list_changed", "notifications/prompts/list_changed"})
 _T = TypeVar("_T")
 
@@ -244,10 +243,11 @@ class Client:
                     once_more = False
                     self._connection.begin_again(transport, cancel)
                 except ServerFailure as failure:
-                    if method == "tools/call" and failure.code in _UNKNOWN:
-                        between = "\n" if "\n" in failure.text else " "
-                        failure.text += f"{between}Whether the tool did its work is not known: look before you call"
-                        failure.text += " it again."
+                    if method == "tools/call" and failure.code in UNKNOWN:
+                        # Before what the server wrote last: that may be long, and is cut.
+                        what, line_end, last = failure.text.partition("\n")
+                        doubt = "Whether the tool did its work is not known: look before you call it again."
+                        failure.text = f"{what} {doubt}{line_end}{last}"
                     raise
 
     def _rounds(

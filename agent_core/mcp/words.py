@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -107,6 +107,12 @@ class CallResult:
 
 class ServerFailure(AgentError):
     """A request to a server failed. `text` is for a person and a model, with the way out; free of keys."""
+
+
+UNKNOWN: Final = frozenset(
+    {"mcp_timeout", "mcp_no_answer", "mcp_ended", "mcp_closed", "mcp_lost", "mcp_stream", "mcp_too_large", "mcp_result"}
+)
+"""Codes of failures after which a server may have done what was asked."""
 
 
 class Authorizer(Protocol):

@@ -18,7 +18,7 @@ from agent_core.errors import AgentError, ToolFailure
 from agent_core.images import reader as images
 from agent_core.mcp import kept
 from agent_core.mcp.managed import Managed, Peer
-from agent_core.mcp.words import CallResult, ResourceInfo, ServerFailure, ToolInfo
+from agent_core.mcp.words import UNKNOWN, CallResult, ResourceInfo, ServerFailure, ToolInfo
 from agent_core.messages import EffectState, ImagePart
 from agent_core.ports.actions import Effect, NoAction, ServerAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
@@ -148,12 +148,6 @@ def _pictures(sent: Sequence[ImagePart], ctx: ToolContext) -> tuple[tuple[ImageP
             place = f"it could not be written to a file: {error.strerror or error}"
         remarks.append(f"[picture {number}: {why}; {place}]")
     return tuple(shown), remarks
-
-
-UNKNOWN: Final = frozenset(
-    {"mcp_timeout", "mcp_no_answer", "mcp_ended", "mcp_closed", "mcp_lost", "mcp_stream", "mcp_too_large", "mcp_result"}
-)
-"""Codes of failures after which a server may have done what was asked."""
 
 
 def _outcome(failure: ServerFailure) -> str:

@@ -248,7 +248,12 @@ def test_a_session_that_is_opened_twice_at_once_is_one_session(start, server):
 
 def test_closing_does_not_wait_for_another_program_that_holds_the_store(start, tmp_path):
     host = start()
-    waits = threading.Thread(target=lambda: pytest.raises(StoreError, host.store.create, "/w"), daemon=True)
+
+    def create():
+        with pytest.raises(StoreError):
+            host.store.create("/w")
+
+    waits = threading.Thread(target=create, daemon=True)
     with closing(sqlite3.connect(host.store.database.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         waits.start()

@@ -362,6 +362,22 @@ def test_a_server_can_be_spoken_to_with_headers(server):
     assert echo(client, STRANGE) == STRANGE
 
 
+def test_who_asked_for_what_may_have_been_done_is_told_so_whatever_the_server_wrote_last(server):
+    client = server("stderr=64")
+    with pytest.raises(ServerFailure, match="is not known: look before you call it again") as ended:
+        call(client, "crash")
+    assert ended.value.code == "mcp_ended"
+    assert len(ended.value.text) <= limits.TOOL_ERROR_CHARS
+    under_way = threading.Event()
+    client = server("chatter")
+    threading.Thread(target=lambda: (under_way.wait(10), client.close()), daemon=True).start()
+    with pytest.raises(ServerFailure, match="is not known: look before you call it again") as stopped:
+        client.call(ToolInfo("hang"), {}, CancelScope(), lambda words: under_way.set())
+    assert stopped.value.code == "mcp_closed"
+    with pytest.raises(ServerFailure, match=r"was stopped\.$"):
+        call(client, "echo")
+
+
 def test_everything_a_server_has_started_ends_with_it(server):
     client = server()
     pid = int(call(client, "spawn").text)
