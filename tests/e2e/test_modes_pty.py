@@ -170,8 +170,11 @@ def test_keys_that_were_meant_for_the_draft_confirm_no_mode(workspace, server_en
             for key in ("y", "e", "s", " ", "y", KEYS["enter"]):
                 screen.send(key)
                 time.sleep(0.05)
-        status = screen.still()[-1]
-        assert status.startswith("  debug   ")
+        assert screen.lines[-1].startswith("  debug   ")
+        screen.wait_for("Mode auto in this folder?")  # once they rest
+        screen.type("yes", gap=0.05)
+        screen.wait_for("Mode auto in this folder?", gone=True)
+        assert screen.still()[-1].startswith("  debug   ")
 
 
 def test_a_new_profile_says_so_once(home, workspace, server_env):

@@ -79,9 +79,16 @@ async def test_who_cycles_on_is_not_held_up_and_an_overlay_goes_on_with_the_same
         await stage.until(lambda: app.view.mode == "ask" and len(app.screen_stack) == 1)
 
 
-async def test_only_a_y_that_stands_alone_enters_the_mode_and_what_is_typed_is_not_lost(tmp_path, machine):
+async def test_only_a_y_that_stands_alone_enters_the_mode_and_what_is_typed_is_not_lost(tmp_path, machine, monkeypatch):
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         app = stage.app
+        with monkeypatch.context() as patched:
+            patched.setattr(limits, "APPROVAL_ARM", 60.0)  # the question has just come, however slow this machine is
+            app.view.session.send(intents.SetMode("auto"))
+            await stage.until(lambda: isinstance(app.screen, ConsentScreen))
+            await type_keys(stage.pilot, "y")
+            await stage.until(lambda: app.composer.text == "y")
+        app.composer.text = ""
         app.view.session.send(intents.SetMode("auto"))
         await stage.until(lambda: isinstance(app.screen, ConsentScreen))
         await type_keys(stage.pilot, *"yes, y")
