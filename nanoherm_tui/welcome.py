@@ -22,7 +22,9 @@ def greeting(model: ModelState | None, keymap: Keymap, held: Containment | None 
     note = ""
     if held is not None and held.has_none and not held.accepted:
         note = t("app.no_sandbox", why=why_none(held))
-    if model is None or not model.settled:
+    if model is None:
+        return Greeting("", t("welcome.opening"))
+    if not model.settled:
         return Greeting("", t("welcome.looking"))
     keys = tuple(
         (key, t(f"welcome.{name}"), t(f"welcome.{name}_help"))

@@ -1,11 +1,13 @@
 """The greeting of an empty session."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from rich.cells import cell_len
 
 from nanoherm_tui.panes.welcome import Greeting, Welcome
+from nanoherm_tui.welcome import greeting
 from tests.tui.panes_app import PaneApp, lines
 
 GREETING = Greeting(
@@ -14,6 +16,11 @@ GREETING = Greeting(
     True,
     (("/setup", "Setup", "provider, key, model: three fields"), ("F1", "Help", "every key")),
 )
+
+
+def test_a_model_server_is_said_to_be_looked_for_only_where_one_is():
+    assert greeting(None, keymap=None).text == "Opening the session."
+    assert greeting(SimpleNamespace(settled=False), keymap=None).text == "Looking for a model server on this machine."
 
 
 @pytest.mark.parametrize("size", [(80, 20), (60, 20), (42, 20), (30, 20)])
@@ -47,10 +54,10 @@ async def test_a_chinese_sentence_follows_another_without_a_blank(head, text, ro
     ("size", "ends"), [((60, 1), "⋯"), ((30, 2), "⋯"), ((30, 5), ""), ((60, 4), "three⋯"), ((44, 5), "⋯")]
 )
 async def test_a_greeting_that_is_taller_than_its_room_does_not_break_off_in_silence(size, ends):
-    greeting = replace(GREETING, text=f"{GREETING.text} 编辑和命令都会先问你。")
+    tall = replace(GREETING, text=f"{GREETING.text} 编辑和命令都会先问你。")
     welcome = Welcome()
     async with PaneApp(welcome).run_test(size=size) as pilot:
-        welcome.show(greeting)
+        welcome.show(tall)
         await pilot.pause()
         rows = lines(welcome)
     assert {cell_len(row) for row in rows} == {size[0]}
