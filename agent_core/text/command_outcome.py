@@ -49,6 +49,7 @@ _SIGNALS: Final = {
 
 
 _GIT_FAILED: Final = re.compile(r"^(?:error|fatal): |^CONFLICT |^Automatic merge failed", re.MULTILINE)
+_GIT_NOTHING: Final = re.compile(r"^(?:nothing (?:added )?to commit|no changes added to commit)", re.MULTILINE)
 
 
 def meaning(command: str, code: int, output: str = "") -> str | None:
@@ -56,9 +57,13 @@ def meaning(command: str, code: int, output: str = "") -> str | None:
 
     `output`: what was written, where that is known; git's says by itself when its 1 is a failure.
     """
-    program = _last_program(command)
-    if program == "git" and code == 1 and _GIT_FAILED.search(output[-limits.SUMMARY_CHARS :]):
-        return None
+    words = _last_words(command)
+    program = _program(words)
+    if program == "git" and code == 1:
+        end = output[-limits.SUMMARY_CHARS :]
+        # A hook refuses a commit in words of its own.
+        if _GIT_FAILED.search(end) or (_subcommand(words) == "commit" and not _GIT_NOTHING.search(end)):
+            return None
     return _codes_of(program).get(code)
 
 
@@ -132,19 +137,39 @@ def _codes_of(program: str) -> dict[int, str]:
 
 def _last_program(command: str) -> str:
     """The name of the program whose exit code the shell passes on; empty when that cannot be told."""
+    return _program(_last_words(command))
+
+
+def _program(words: Sequence[str]) -> str:
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def _subcommand(words: Sequence[str]) -> str:
+    """What git is to do."""
+    rest = iter(words[1:])
+    for word in rest:
+        if word in ("-C", "-c"):
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _last_words(command: str) -> list[str]:
+    """The program whose exit code the shell passes on, with its arguments; none when that cannot be told."""
     lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
     lexer.commenters = ""
     try:
         words = list(lexer)
     except ValueError:  # an open quote
-        return ""
+        return []
     while words and set(words[-1]) <= set(";&"):
         words.pop()
     start = max((i + 1 for i, word in enumerate(words) if word and set(word) <= set(";|&(")), default=0)
-    for word in words[start:]:
+    for number, word in enumerate(words[start:], start):
         if not _ASSIGNMENT.match(word) and word not in _BEFORE:
-            return word.rpartition("/")[2]
-    return ""
+            return words[number:]
+    return []
 
 
 # -- test runners ---------------------------------------------------------------------------------------------------

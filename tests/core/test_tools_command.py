@@ -270,6 +270,18 @@ def test_a_failure_of_git_is_not_called_none(output, known):
     assert (meaning("git merge x", 1, output) is not None) == known
 
 
+@each_row(
+    ("command", "output", "known"),
+    [
+        ("git add a && git -C x commit -m 'a; b'", "the hook says no", False), ("git commit -am x", "", False),
+        ("git commit -am x", "On branch main\nnothing to commit, working tree clean", True),
+        ("git diff --exit-code commit", "the hook says no", True),
+    ],
+)  # fmt: skip
+def test_a_hook_that_refuses_a_commit_is_no_answer(command, output, known):
+    assert (meaning(command, 1, output) is not None) == known
+
+
 @pytest.mark.parametrize(
     ("output", "words"),
     [
