@@ -27,6 +27,8 @@ class Problem:
     line: int
     """From 1."""
     text: str
+    case: str = ""
+    """What it is, for faces that have words of their own; empty: the text alone tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def parse(text: str) -> Document:
         return Document({}, text)
     closed = _CLOSES.search(text, opened.end())
     if closed is None:
-        problem = Problem(1, "the frontmatter does not end. Put a line with --- behind it.")
+        problem = Problem(1, "the frontmatter does not end. Put a line with --- behind it.", "skill_head_open")
         return Document({}, text, (problem,), whole=False)
     meta, problems = _meta(text[opened.end() : closed.start()].removesuffix("\n"))
     return Document(meta, text[closed.end() :], problems, has_frontmatter=True)
@@ -69,7 +71,7 @@ def _meta(text: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
 
     if len(text) > limits.SKILL_HEAD:
         words = f"the frontmatter has more than {limits.SKILL_HEAD:,} characters. Put most of it below."
-        return {}, (Problem(1, words),)
+        return {}, (Problem(1, words, "skill_head_long"),)
     try:
         found = _load(text)
     except _Refused as refused:
@@ -78,21 +80,21 @@ def _meta(text: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
         mark = error.problem_mark or error.context_mark
         line = (mark.line if mark else 0) + 2
         fault = f"{error.problem or 'this is no YAML'}. Correct it; text with a colon in it needs quotes."
-        return _key_by_key(text), (Problem(line, fault),)
+        return _key_by_key(text), (Problem(line, fault, "skill_head_yaml"),)
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
         fault = "it is nested too deep" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
-        return _key_by_key(text), (Problem(2, f"the frontmatter is no YAML: {fault}. Correct it."),)
+        return _key_by_key(text), (Problem(2, f"the frontmatter is no YAML: {fault}. Correct it.", "skill_head_yaml"),)
     if found is None:
         return {}, ()
     if not isinstance(found, dict):
-        return {}, (Problem(2, "the frontmatter should be lines such as `name: value`."),)
+        return {}, (Problem(2, "the frontmatter should be lines such as `name: value`.", "skill_head_lines"),)
     return {str(key): value for key, value in found.items()}, ()
 
 
 class _Refused(Exception):
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
-        self.problem = Problem(line, text)
+        self.problem = Problem(line, text, "skill_head_alias")
 
 
 def _load(text: str) -> Any:

@@ -6,6 +6,7 @@ the model over is given marked as such. Source: SKILL-04, SKILL-07, SKILL-11.
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 from collections.abc import Sequence
@@ -31,6 +32,14 @@ WARNING: Final = (
 )
 _FOLDER: Final = ("${SKILL_DIR}", "${HERMES_SKILL_DIR}", "${CLAUDE_SKILL_DIR}")
 """What stands in bodies for the skill's own folder, here and where such files come from."""
+
+_UNREADABLE: Final = dict.fromkeys((errno.EACCES, errno.EPERM), "skill_unreadable_rights")
+_UNWRITABLE: Final = (
+    dict.fromkeys((errno.EACCES, errno.EPERM), "skill_unwritable_rights")
+    | dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "skill_unwritable_full")
+    | {errno.EROFS: "skill_unwritable_readonly"}
+)
+"""The cases that faces have words for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,18 @@ def told(flagged: Sequence[Finding]) -> str:
     return printable(", ".join(places) + (f" and {more} more" if more else ""))
 
 
+def unreadable(shown: str, error: OSError) -> SkillFailure:
+    """A file of a skill could not be read."""
+    text = f"{shown} cannot be read: {error.strerror or error}."
+    return SkillFailure("skill_unreadable", text, case=_UNREADABLE.get(error.errno or 0, ""), path=shown)
+
+
+def unwritable(shown: str, error: OSError) -> SkillFailure:
+    """A file of a skill could not be written."""
+    text = f"{shown} cannot be written: {error.strerror or error}."
+    return SkillFailure("skill_unwritable", text, case=_UNWRITABLE.get(error.errno or 0, ""), path=shown)
+
+
 def _text(text: str) -> Text:
     from agent_core.context_files import strip_invisible
     from agent_core.safety.inject import scan
@@ -151,9 +172,7 @@ def _bytes(found: Found, name: str) -> bytes:
             raise missing(found, name)
         read = read_regular(path, limits.SKILL_FILE)
     except OSError as error:
-        shown = _shown(found, name)
-        text = f"{shown} cannot be read: {error.strerror or error}."
-        raise SkillFailure("skill_unreadable", text, path=shown) from error
+        raise unreadable(_shown(found, name), error) from error
     if read is None:
         raise missing(found, name)
     if len(read) > limits.SKILL_FILE:

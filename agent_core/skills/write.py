@@ -88,9 +88,13 @@ class Writer:
                 "skill_name",
                 f"{name[: limits.SUBJECT_CHARS]!r} is no name for a skill: at most {limits.SKILL_NAME} small letters, "
                 "digits, dots, _ and -, and no sign first.",
+                name=name[: limits.SUBJECT_CHARS],
+                most=limits.SKILL_NAME,
             )
         if category and not names.is_valid(category):
-            raise SkillFailure("skill_name", f"{category[: limits.SUBJECT_CHARS]!r} is no name for a folder of skills.")
+            shown = category[: limits.SUBJECT_CHARS]
+            text = f"{shown!r} is no name for a folder of skills."
+            raise SkillFailure("skill_name", text, case="skill_category", name=shown, most=limits.SKILL_NAME)
         if any(found.name == name for found in there):
             raise SkillFailure(
                 "skill_there", f"There is a skill {name} already. Change it with patch or edit.", name=name
@@ -164,8 +168,7 @@ class Writer:
                 else:
                     atomic_write(path, change.new.encode("utf-8", "replace"))
         except OSError as error:
-            text = f"{error.filename or self.top} cannot be written: {error.strerror or error}."
-            raise SkillFailure("skill_unwritable", text) from error
+            raise reading.unwritable(str(error.filename or self.top), error) from error
 
     def _put_away(self, folder: str) -> None:
         name = f"{posixpath.basename(folder)}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -192,13 +195,8 @@ class Writer:
     def _below(self, found: Found, name: str) -> str:
         """The path of a skill's file below our folder of skills. Raises SkillFailure for a skill that is not there."""
         if found.place != "yours" or not found.folder.is_relative_to(self.top):
-            where = {
-                "project": "belongs to the project: change its files with the file tools",
-                "hermes": "belongs to Hermes, and is only read: create one of another name, or ask the user",
-                "elsewhere": "is in a folder that is only read: create one of another name, or ask the user",
-                "agents": "is shared by several agents, and is only read: create one of another name, or ask the user",
-            }.get(found.place, "is not in our home")
-            raise SkillFailure("skill_not_ours", f"The skill {found.name} {where}.")
+            case, where = _NOT_OURS.get(found.place, ("", "is not in our home"))
+            raise SkillFailure("skill_not_ours", f"The skill {found.name} {where}.", case=case, name=found.name)
         return posixpath.join(found.folder.relative_to(self.top).as_posix(), name)
 
     def _path(self, below: str) -> Path:
@@ -219,8 +217,7 @@ class Writer:
             shown = self._shown(below)
             raise SkillFailure("skill_binary", f"{shown} is no UTF-8 text.", path=shown) from None
         except OSError as error:
-            text = f"{self._shown(below)} cannot be read: {error.strerror or error}."
-            raise SkillFailure("skill_unreadable", text) from error
+            raise reading.unreadable(self._shown(below), error) from error
 
     def _shown(self, below: str) -> str:
         text, home = str(self.top / below), str(self.home)
@@ -239,19 +236,24 @@ class Writer:
         document = parse(content)
         if document.problems:
             problem = document.problems[0]
-            raise SkillFailure("skill_frontmatter", f"{MAIN}:{problem.line}: {problem.text}")
+            text = f"{MAIN}:{problem.line}: {problem.text}"
+            raise SkillFailure("skill_frontmatter", text, case=problem.case, line=problem.line, most=limits.SKILL_HEAD)
         described = document.meta.get("description")
         if document.meta.get("name") != name or not isinstance(described, str) or not described.strip():
             raise SkillFailure(
                 "skill_frontmatter",
                 f"{MAIN} has to begin with --- and lines name: {name} and description: one sentence of what it is for "
                 "and when; then --- and the instructions.",
+                case="skill_head_missing",
+                name=name,
             )
         if len(described) > limits.SKILL_DESCRIPTION:
             most = limits.SKILL_DESCRIPTION
-            raise SkillFailure("skill_frontmatter", f"The description has more than {most:,} characters. Shorten it.")
+            text = f"The description has more than {most:,} characters. Shorten it."
+            raise SkillFailure("skill_frontmatter", text, case="skill_description_long", most=f"{most:,}")
         if not document.body.strip():
-            raise SkillFailure("skill_frontmatter", f"{MAIN} has no instructions behind the frontmatter.")
+            text = f"{MAIN} has no instructions behind the frontmatter."
+            raise SkillFailure("skill_frontmatter", text, case="skill_body_missing")
 
     def _check(self, text: str) -> None:
         """Whether a text may be written into a skill. Raises SkillFailure."""
@@ -269,6 +271,7 @@ class Writer:
             raise SkillFailure(
                 "skill_orders", "Not written: it reads like an attempt to give models orders beside the work, "
                 f"{reading.told(flagged)}. Say what is to be done in plain words.",
+                lines=sorted({finding.line for finding in flagged})[: limits.FINDINGS_TOLD],
             )  # fmt: skip
 
 
@@ -276,6 +279,22 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+_NOT_OURS: Final[dict[str, tuple[str, str]]] = {
+    "project": ("skill_not_ours_project", "belongs to the project: change its files with the file tools"),
+    "hermes": (
+        "skill_not_ours_hermes",
+        "belongs to Hermes, and is only read: create one of another name, or ask the user",
+    ),
+    "elsewhere": (
+        "skill_not_ours_elsewhere",
+        "is in a folder that is only read: create one of another name, or ask the user",
+    ),
+    "agents": (
+        "skill_not_ours_agents",
+        "is shared by several agents, and is only read: create one of another name, or ask the user",
+    ),
+}
+"""By its place: the case that faces have words for, and the words for the model."""
 _REASONS: Final[dict[Literal["missing", "several", "empty", "same"], tuple[str, str]]] = {
     "missing": ("skill_patch_missing", "old_string does not stand in {file}. Load it, and quote what stands there."),
     "several": (
