@@ -215,15 +215,9 @@ class MentionPopup(Popup):
 
     # -- the rows ----------------------------------------------------------------------------------------------------
 
-    def show(self, count: int, at: int = 0) -> None:
-        super().show(count, at)
-        self.display = self._mention is not None
-        if self.display:
-            self.styles.offset = (
-                0,
-                -len(self._visible()) - (self._mention is not None and self._mention.lines is None),
-            )
-            self.refresh(layout=True)
+    def _height(self) -> int:
+        """With its foot, unless the lines of a file are being written."""
+        return 0 if self._mention is None else super()._height() + (self._mention.lines is None)
 
     def hide(self) -> None:
         self.count = 0

@@ -27,10 +27,15 @@ class Popup(Painted):
     def show(self, count: int, at: int = 0) -> None:
         """Have `count` rows, of which `at` is chosen; with none it hides."""
         self.count, self.at = count, at
-        self.display = count > 0
-        if count:
-            self.styles.offset = (0, -len(self._visible()))
-            self.refresh(layout=True)
+        height = self._height()
+        self.display = height > 0
+        if height:
+            self.styles.offset = (0, -height)
+            self.refresh(layout=height != self.size.height)  # most answers to a letter are as long as those before
+
+    def _height(self) -> int:
+        """The rows it is to have; 0: it hides."""
+        return len(self._visible())
 
     def on_resize(self) -> None:
         """A lower screen has room for fewer rows: the last of them stays right above the composer."""

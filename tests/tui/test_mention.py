@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 from textual import events
+from textual.screen import Screen
 
 from agent_core.workspace.index import Answer, FileIndex, Hit
 from nanoherm_tui.file_picker import FilePicker
@@ -100,6 +101,30 @@ async def test_an_at_sign_lists_the_files_and_letters_narrow_them(root):
         assert listed(app)[-1].endswith("2 of 7")
         screen = rows(app)
         assert all(cell_len(line) == 80 for line in screen)
+
+
+async def test_letters_lay_the_screen_out_anew_only_when_the_list_becomes_longer_or_shorter(root, monkeypatch):
+    for number in range(30):
+        (root / f"date_{number}.md").touch()
+    app, laid_out = Picking(root), []
+    lay_out = Screen._refresh_layout
+
+    def counted(screen, *args, **options):
+        laid_out.append(app.composer.text)
+        lay_out(screen, *args, **options)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await type_in(pilot, "@d")
+        await answered(pilot, "d")
+        monkeypatch.setattr(Screen, "_refresh_layout", counted)
+        for query in ("da", "dat", "date", "date_"):
+            await type_in(pilot, query[-1])
+            await answered(pilot, query)
+        assert laid_out == []
+        await type_in(pilot, "17")
+        await answered(pilot, "date_17")
+        assert laid_out and listed(app) == ["date_17.md", listed(app)[-1]]
+        assert [line.find("date_17.md") >= 0 for line in rows(app)].count(True) == 1
 
 
 @pytest.mark.parametrize("key", ["enter", "tab"])
