@@ -268,6 +268,8 @@ def _exchange(
             if exchange.reusable:  # otherwise the reading thread closes it
                 link.close()
     cancel.check()
+    if isinstance(failure, httpx.TimeoutException) and time.monotonic() >= deadline:
+        raise _too_slow(door) from failure
     if isinstance(failure, httpx.ConnectError) and not door.has_network() and target.origin not in door.own:
         raise _offline(f"no connection to {printable(target.host)} could be made") from failure
     raise ToolFailure(
