@@ -123,7 +123,8 @@ async def test_letters_lay_the_screen_out_anew_only_when_the_list_becomes_longer
         assert laid_out == []
         await type_in(pilot, "17")
         await answered(pilot, "date_17")
-        assert laid_out and listed(app) == ["date_17.md", listed(app)[-1]]
+        assert laid_out
+        assert listed(app) == ["date_17.md", listed(app)[-1]]
         assert [line.find("date_17.md") >= 0 for line in rows(app)].count(True) == 1
 
 
