@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -87,6 +88,19 @@ def test_the_same_job_against_a_server_shows_on_the_screen_and_in_the_requests(h
         assert "**2**" not in screen.text
         screen.send(KEYS["ctrl+d"])
         assert screen.wait_exit() == 0
+
+
+def test_a_call_that_is_long_in_coming_is_seen_to_come(home, workspace):
+    held, content = threading.Event(), "x = 1\n" * 200
+    arguments = {"path": "long.py", "content": content}
+    reply = Reply("I write it.", calls=[("write_file", arguments)], call_piece=400, gap=0.3, held=held)
+    with ModelServer([reply]) as server, Screen(env=server_env(home, server), cwd=workspace) as screen:
+        screen.wait_for("test-model")
+        submit(screen, "go")
+        screen.wait_for("write_file", "1.2k characters")
+        held.set()
+        screen.wait_for("write_file   long.py", "Create long.py?")
+        screen.wait_for("characters", gone=True)
 
 
 def test_a_session_is_resumed_by_continue_id_and_title(home, workspace):

@@ -34,8 +34,10 @@ class Reply:
     """Seconds of silence before the first byte."""
     stall: float = 0.0
     """Seconds of silence after the text, before the end."""
+    call_piece: int = 0
+    """Characters of a call's arguments in a delta, `gap` between two; 0: a call comes in one."""
     held: threading.Event | None = None
-    """Silence after the text until this is set."""
+    """Silence after the text until this is set; of a call in pieces before its last."""
     escaped: bool = False
     """Every character beyond ASCII as \\u…: the only way to say half of a surrogate pair."""
     status: int = 200
@@ -179,19 +181,30 @@ class _Handler(BaseHTTPRequestHandler):
                     time.sleep(reply.gap)
         if reply.stall:
             self.server.stopping.wait(reply.stall)
-        while reply.held and not reply.held.wait(0.05) and not self.server.stopping.is_set():
-            pass
+        if not reply.call_piece:
+            self._hold(reply)
         for index, (name, arguments) in enumerate(reply.calls):
-            function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=reply.escaped)}
-            call = {"index": index, "id": f"call_{len(self.server.requests)}_{index}", "type": "function"}
-            self._event(
-                {"choices": [{"index": 0, "delta": {"tool_calls": [{**call, "function": function}]}}]}, reply.escaped
-            )
+            text = json.dumps(arguments, ensure_ascii=reply.escaped)
+            size = reply.call_piece or len(text)
+            call: dict = {"index": index, "id": f"call_{len(self.server.requests)}_{index}", "type": "function"}
+            for start in range(0, len(text), size):
+                if reply.call_piece and start + size >= len(text):
+                    self._hold(reply)
+                named = {} if start else {"name": name}
+                call["function"] = {**named, "arguments": text[start : start + size]}
+                self._event({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}, reply.escaped)
+                call = {"index": index}
+                if reply.call_piece:
+                    time.sleep(reply.gap)
         finish = "tool_calls" if reply.calls else "stop"
         self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
         self._event({"choices": [], "usage": reply.usage})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
+
+    def _hold(self, reply: Reply) -> None:
+        while reply.held and not reply.held.wait(0.05) and not self.server.stopping.is_set():
+            pass
 
     def _event(self, data: dict, escaped: bool = False) -> None:
         self._chunk(f"data: {json.dumps({'model': 'test-model', **data}, ensure_ascii=escaped)}\n\n".encode())
