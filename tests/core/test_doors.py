@@ -25,7 +25,7 @@ NO_PATHS = {
     "exit_plan", "goal_done", "session_search", "web_fetch", "web_search", "git_status",
 }  # fmt: skip
 GIT = {"git_diff", "git_commit"}
-"""What they read and commit is of a repository: see test_git_tools."""
+"""What they read and commit is of a repository: see test_git_tools and test_git_commit."""
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from nanoherm_tui.transcript.find_bar import FindBar
 from tests.rows import each_row
 from tests.tui.overlay_app import OverlayApp
 from tests.tui.test_transcript_layout import feed, opened, texts
-from tests.tui.test_transcript_view import run, staged
-from tests.tui.transcript_helpers import conversation, shown
+from tests.tui.transcript_helpers import conversation, run, shown, staged
 
 
 def known(find, answer):

@@ -100,3 +100,17 @@ def call_events(call_id: str, name: str = "run_command", subject: str = "pytest 
     """Queued, started, finished."""
     fields = {"ok": True, "outcome": "ok", "text": "out\nput", "seconds": 1.5} | result
     return [ev.ToolQueued(call_id, name, subject), ev.ToolStarted(call_id), ev.ToolFinished(call_id, name, **fields)]
+
+
+async def staged(pilot, messages=(), batch=()):
+    transcript = model()
+    transcript.load(messages)
+    pilot.app.view.show(transcript)
+    pilot.app.view.apply(list(batch))
+    pilot.app.view.focus()
+    await pilot.pause()
+    return pilot.app.view
+
+
+def run(size=(80, 24)):
+    return Stage().run_test(size=size)
