@@ -10,9 +10,11 @@ import pytest
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted, SandboxError, StoreError, TurnHalted
 from agent_core.grants import Grants
-from agent_core.messages import ToolCall
+from agent_core.messages import DiffLine, FileDiff, Hunk, ToolCall
+from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.asking import Reply, Review
 from agent_core.ports.commands import ExecResult
+from agent_core.ports.tools import Prepared, Tool, ToolOutput
 from agent_core.safety.policy import Situation
 from agent_core.safety.shell_trust import TrustContext
 from agent_core.tools.call import run_call
@@ -401,3 +403,48 @@ def test_a_command_whose_box_cannot_be_made_is_not_run_without_one(tmp_path):
     assert "was not run: Landlock is missing." in result.text
     assert desk.backend.ran == [(SOME, "workspace-write")]
     assert desk.person.questions == []
+
+
+# -- what leaves a call -------------------------------------------------------------------------------------------
+
+KEY = "sk-very-\x1b[1msecret"
+"""A key that shows as one only without what steers the terminal."""
+
+
+def with_a_tool(desk, run, on_start=lambda call, effect: None, cancel=None):
+    """The result of a call whose work is `run(context)`, and what it told while it ran."""
+    told = []
+
+    def prepare(arguments, ctx):
+        return Prepared(NoAction(), lambda box: run(ctx))
+
+    tool = Tool("talks", "for a test", {"type": "object"}, lambda args: Effect("none"), lambda args: "", prepare)
+    box = replace(
+        desk.toolbox,
+        tools={"talks": tool},
+        redact=lambda text: text.replace("sk-very-secret", "[REDACTED]"),
+        progress=lambda call, text: told.append(text),
+    )
+    return run_call(box, ToolCall("c1", "talks", {}), cancel or CancelScope(), on_start), told
+
+
+def test_no_part_of_a_result_has_keys_or_steers_the_terminal(tmp_path):
+    line = DiffLine("add", "key = sk-very-secret", None, 1)
+    diff = FileDiff("a.txt", (Hunk(0, 1, (line,)),), 1, 0, "create")
+
+    def talks(ctx):
+        ctx.progress(f"half {KEY}")
+        return ToolOutput("the sk-very-secret", f"exit 0 {KEY}", preview=(f"first {KEY}",), diffs=(diff,))
+
+    result, told = with_a_tool(Desk(tmp_path), talks)
+    assert told == ["half [REDACTED]"]
+    assert (result.text, result.outcome, result.preview) == (
+        "the [REDACTED]", "exit 0 [REDACTED]", ("first [REDACTED]",),
+    )  # fmt: skip
+    assert [line.text for line in result.diffs[0].hunks[0].lines] == ["key = [REDACTED]"]
+
+
+def test_a_stop_while_the_start_is_noted_lets_nothing_run(tmp_path):
+    ran, scope = [], CancelScope()
+    result, _ = with_a_tool(Desk(tmp_path), ran.append, lambda call, effect: scope.cancel(), scope)
+    assert (result.outcome, result.effect, ran) == ("stopped", "none", [])

@@ -14,6 +14,7 @@ from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
 from nanoherm_tui.words.setup import told
+from tests.tui.asking import come
 from tests.tui.overlay_app import OverlayApp, rows, shown
 
 KEYMAP, _ = load_keymap(None)
@@ -233,10 +234,9 @@ async def test_an_overlay_closes_once_and_what_is_typed_behind_it_in_one_read_is
         for key in keys:
             app.post_message(events.Key(key, key if len(key) == 1 else None))
         app.post_message(events.Key("x", "x"))
-        await pilot.pause(0.1)
+        await come(pilot, lambda: typed and typed[-1] == "x")
         assert app.results == result
         assert len(app.screen_stack) == 1
-        assert typed[-1] == "x"
 
 
 async def test_an_answer_that_comes_after_an_overlay_was_left_closes_nothing_else():
