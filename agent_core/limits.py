@@ -533,6 +533,7 @@ MCP_NOISE_LINE: Final = 500  # characters of such a line
 MCP_STDERR: Final = 32 * KB  # the end of a server's error stream (R4)
 MCP_STDERR_SHOWN: Final = 10  # lines of it in the text of a failure
 MCP_CLOSE: Final = 2.0  # seconds a server has to go, after its input has ended and again after TERM (R6); DELETE (R20)
+MCP_AMOUNT: Final = 1e15  # of progress; a larger number means nothing, and may be none that can be written
 MCP_LAST_WORDS: Final = 0.4  # seconds for what a server that has ended still had in its pipes
 MCP_RESTARTS: Final = 3  # times in MCP_RESTART_SPAN that a server which has ended is started anew (R7)
 MCP_RESTART_SPAN: Final = 300.0  # seconds

@@ -254,13 +254,16 @@ class Calls:
 
 def progress_words(params: Mapping[str, Any]) -> str:
     """What a progress notification says: its message, or how far it is."""
-    message, now, total = params.get("message"), params.get("progress"), params.get("total")
-    parts = [f"{now:g}/{total:g}"] if _is_amount(now) and _is_amount(total) else []
+    message, now, total = params.get("message"), _amount(params.get("progress")), _amount(params.get("total"))
+    parts = [f"{now}/{total}"] if now and total else []
     return " ".join([*parts, *([message] if isinstance(message, str) and message else [])])
 
 
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _amount(value: object) -> str:
+    """A number as it is told; "" for what is none, or none that anybody could mean."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= limits.MCP_AMOUNT:
+        return ""
+    return f"{value:g}" if value % 1 else f"{int(value)}"
 
 
 def too_long(server: str, method: str, timeout: float) -> ServerFailure:

@@ -91,7 +91,7 @@ def _bounds(value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
         ):
             continue
         if not holds(value, bound):
-            yield f"{_place(at)} {words.format(f'{bound:g}')}"
+            yield f"{_place(at)} {words.format(_short(bound))}"
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -288,6 +288,8 @@ def test_an_answer_has_to_fit_its_schema_and_is_asked_for_once_more(office, answ
         (1, {"enum": [True, 2]}, "must be one of"),
         ("d", {"const": "c"}, 'must be "c"'),
         ("", {"minLength": 1}, "at least 1 characters"),
+        ("", {"minLength": 1_234_567}, "at least 1234567 characters"),
+        (1, {"minimum": 10**400}, "at least 1000"),
         ([1, 2], {"maxItems": 1}, "at most 1 items"),
         (5, {"exclusiveMaximum": 5}, "less than 5"),
         (5, {"anyOf": [{"type": "string"}, {"minimum": 5}]}, ""),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from agent_core import limits, names
 from agent_core.cancel import CancelScope
 from agent_core.llm.plain_schema import plain
-from agent_core.mcp import forms, lists, protocol, results
+from agent_core.mcp import calls, forms, lists, protocol, results
 from agent_core.mcp.environment import environment
 from agent_core.mcp.frames import Headers, Lines, TooLarge
 from agent_core.mcp.names import model_names
@@ -389,6 +389,27 @@ SCHEMA = {
     },
     "required": ["name"],
 }
+
+
+@each_row(
+    ("params", "words"),
+    [
+        ({"progress": 1, "total": 2}, "1/2"),
+        ({"progress": 0.5, "total": 1.0, "message": "half"}, "0.5/1 half"),
+        ({"progress": 1_234_567, "total": 2_500_000}, "1234567/2500000"),
+        ({"progress": 10**400, "total": 2, "message": "far"}, "far"),
+        ({"progress": 1, "total": float("inf")}, ""),
+        ({"progress": float("nan"), "total": 1, "message": 7}, ""),
+        ({"progress": True, "total": "2"}, ""),
+        ({}, ""),
+    ],
+)
+def test_progress_is_told_of_in_numbers_that_can_be_meant(params, words):
+    told = []
+    hears = calls.Calls(calls.Ears("s", lambda params, cancel: {}, lambda method, params: None), lambda message: None)
+    number = hears.open("tools/call", told.append).number
+    hears.take({"method": "notifications/progress", "params": {**params, "progressToken": number}})
+    assert told == [words] * bool(words)
 
 
 @pytest.mark.parametrize(
