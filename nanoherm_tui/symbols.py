@@ -22,6 +22,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "cut": ("⋯", "~"),
     "bar": ("▐", "|"),
     "rule": ("▐", "|"),
+    "thumb": ("▐", "#"),  # beside a rule a second | would be one thick line
     "bullet": ("∙", "-"),
     "removed": ("−", "-"),
     "newlines": ("▾", "v"),

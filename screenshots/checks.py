@@ -18,7 +18,7 @@ from nanoherm_tui.words import plots
 from screenshots import content
 from screenshots.frame import Frame, Pane
 
-_BARS: Final = frozenset({symbols.sym("bar"), "|"})
+_BARS: Final = frozenset({symbols.sym("bar"), "|", "#"})
 # Columns at a pane's left and right that hold nothing but a bar, a rule or a scrollbar.
 _EDGES: Final = {
     "sessions": (2, 2),

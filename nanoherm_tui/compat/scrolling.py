@@ -72,7 +72,7 @@ def _bar(
     start, length = _thumb(size, virtual_size, window_size, position)
     if not length:
         return [Segment(" " * thickness, style)] * size
-    above, thumb, below = cell(" ", "scroll_up"), cell(sym("bar"), "grab"), cell(" ", "scroll_down")
+    above, thumb, below = cell(" ", "scroll_up"), cell(sym("thumb"), "grab"), cell(" ", "scroll_down")
     return [above] * start + [thumb] * length + [below] * (size - start - length)
 
 

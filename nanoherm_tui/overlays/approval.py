@@ -176,7 +176,7 @@ class ApprovalPanel(ApprovalAnswering, can_focus=True):
         armed = self.armed
         self.arming.key()
         action = self.keymap.action(event.key, "approval")
-        steps = {"up": -1, "down": 1, "pageup": -self._text.size.height, "pagedown": self._text.size.height}
+        steps = {"up": -1, "down": 1, "pageup": -self._text.rows_in_view, "pagedown": self._text.rows_in_view}
         if event.key == "escape":
             self._leave()
         elif event.key in steps:

@@ -152,6 +152,7 @@ class ApprovalAnswering(ApprovalFace):
         self._use = use
         self._went_back = False
         self._field.open(use, text, self.current)
+        self._text.stand_above(field=True)
         if focus:
             self._come_forward(self._field)
         self._show_keys()
@@ -163,6 +164,7 @@ class ApprovalAnswering(ApprovalFace):
             self._text.show(self.current, refused=self.refused)
         self._use = ""
         self._field.close()
+        self._text.stand_above(field=False)
 
     def field_key(self, event: events.Key) -> bool:
         """A key in the field; True when it is no text."""
@@ -197,7 +199,7 @@ class ApprovalAnswering(ApprovalFace):
             self._text.mark((self._text.marked + step) % len(question.choices) if self._text.marked >= 0 or step > 0
                             else len(question.choices) - 1)  # fmt: skip
         elif key in ("pageup", "pagedown"):
-            self._text.scroll_rows(self._text.size.height * (1 if key == "pagedown" else -1))
+            self._text.scroll_rows(self._text.rows_in_view * (1 if key == "pagedown" else -1))
         else:
             return False
         return True

@@ -209,6 +209,9 @@ class ApprovalFace(Widget):
         if below:
             page = show("pagedown")
             warning = t("approval.below", n=below, key=page) if below > 1 else t("approval.below_one", key=page)
+        self._text.tell(warning if self._text.is_apart else "")
+        if self._text.is_apart:
+            warning = ""
         divides = question.kind == "edit"
         if (divides or (question.kind == "keep" and self._hunks.dock is None)) and not self._use:
             keys.append(self._way_to_changes())

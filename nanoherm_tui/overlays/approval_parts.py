@@ -52,6 +52,8 @@ class ApprovalText(Painted, can_focus=False):
         """The choice that Enter would send, counted from 0; -1 is none."""
         self.field_rows = 1
         """Of the field below, which takes what it has beyond one from this: the draft keeps its place."""
+        self._has_field = False
+        self._warning = ""
 
     def show(self, question: Question | None, pattern: str = "", refused: frozenset[str] = frozenset()) -> None:
         """`pattern`: what "always" would write, to be shown before everything else. `refused`: hunks left out."""
@@ -81,16 +83,37 @@ class ApprovalText(Painted, can_focus=False):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return min(self._room(), len(self._all(width)))
+        return min(self._room(), len(self._all(width))) + self.is_apart
+
+    @property
+    def is_apart(self) -> bool:
+        """A row of this stands between the words and the field: there it is told how much is not in view."""
+        return self._has_field and self.app.size.height >= limits.SHORT
+
+    @property
+    def rows_in_view(self) -> int:
+        return max(0, self.size.height - self.is_apart)
 
     @property
     def hidden_below(self) -> int:
         """Rows that are not in view yet."""
-        return max(0, len(self._rows) - self._top - self.size.height)
+        return max(0, len(self._rows) - self._top - self.rows_in_view)
+
+    def stand_above(self, *, field: bool) -> None:
+        """A field stands below from now on, or no longer."""
+        if field != self._has_field:
+            self._has_field = field
+            self.refresh(layout=True)
+
+    def tell(self, warning: str) -> None:
+        """How much is not in view, where a row stands apart for it."""
+        if warning != self._warning:
+            self._warning = warning
+            self.refresh()
 
     def scroll_rows(self, step: int) -> None:
         """Move the text by `step` rows, within its ends."""
-        most = max(0, len(self._rows) - self.size.height)
+        most = max(0, len(self._rows) - self.rows_in_view)
         self._top = max(0, min(self._top + step, most))
         self.refresh()
 
@@ -109,8 +132,12 @@ class ApprovalText(Painted, can_focus=False):
 
     def paint(self, width: int) -> list[Strip]:
         rows = self._all(width)
-        self._top = max(0, min(self._top, len(rows) - self.size.height))
-        return [self._strip(r, width) for r in rows[self._top : self._top + self.size.height]]
+        self._top = max(0, min(self._top, len(rows) - self.rows_in_view))
+        shown = [self._strip(r, width) for r in rows[self._top : self._top + self.rows_in_view]]
+        if not self.is_apart:
+            return shown
+        look = look_of(self)
+        return [*shown, row(width, [(self._warning, look.style("warn", "surface"))], look.style("text", "surface"))]
 
     def _strip(self, item: QuestionRow, width: int) -> Strip:
         look = look_of(self)

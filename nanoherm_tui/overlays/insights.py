@@ -62,10 +62,12 @@ class InsightBody(Scrolled):
         ]
         blank, between = row(width, [], words), row(_BETWEEN, [], words)
         rest = row(max(0, width - 2 * cells - _BETWEEN), [], words)
+        headings: set[int] = set()
         for left, right in (
             zip_longest(drawn[::2], drawn[1::2], fillvalue=()) if beside else ((one, ()) for one in drawn)
         ):
             out.append(blank)
+            headings.add(len(out))
             if not beside:
                 out += left
                 continue
@@ -73,6 +75,7 @@ class InsightBody(Scrolled):
             out += [
                 Strip.join([a or empty, between, b or empty, rest]) for a, b in zip_longest(left, right, fillvalue=None)
             ]
+        self.headings = frozenset(headings)
         return out
 
 

@@ -25,6 +25,8 @@ class Scrolled(Painted):
     def __init__(self, widget_id: str) -> None:
         super().__init__(id=widget_id)
         self.top = 0
+        self.headings: frozenset[int] = frozenset()
+        """Which of the rows that `draw` has made last are headings."""
         self._whole: tuple[object, Sequence[Strip]] | None = None
 
     @property
@@ -65,7 +67,10 @@ class Scrolled(Painted):
     def paint(self, width: int) -> list[Strip]:
         rows = self._all(width)
         self.top = max(0, min(self.top, len(rows) - self.size.height))
-        return list(rows[self.top : self.top + self.size.height])
+        shown = list(rows[self.top : self.top + self.size.height])
+        if len(shown) > 1 and self.top + len(shown) - 1 in self.headings:  # it comes with what stands under it
+            shown[-1] = Strip.blank(width, look_of(self).style("text", "surface"))
+        return shown
 
     def _all(self, width: int) -> Sequence[Strip]:
         key = (width, look_of(self), self.is_short)

@@ -127,6 +127,7 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
         """The fields with their names, in as many rows as they need; a short screen has one row, and short fields."""
         look = look_of(self)
         words, warn = look.style("text", "surface"), look.style("warn", "surface")
+        indent: Part = ("  ", words)
         wrong: list[Part] = []
         if self._asked.unread:
             wrong = [(cut(one_line(visible(self._asked.unread[-1])), _VALUE) + " ?", warn)]
@@ -135,11 +136,15 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
         room: float = width
         if self.app.size.height < limits.SHORT and whole > width:
             fields, gap, room = [self._field(number, False) for number in range(len(FIELDS))], "  ", inf
-        indent: Part = ("  ", words)
+            if wrong and width < _cells([indent, *chain(*fields), *wrong]) + len(gap) * len(fields):
+                if self.has_focus:  # a field is being chosen: that something is wrong is told, not what
+                    wrong = [("?", warn)]
+                else:  # names of fields that say nothing give way to what is just being typed
+                    fields = [field if self._is_set(name) else [] for name, field in zip(FIELDS, fields, strict=True)]
         rows: list[list[Part]] = [[indent]]
         self._ends = []
         for field in fields:
-            between: list[Part] = [(gap, words)] if len(rows[-1]) > 1 else []
+            between: list[Part] = [(gap, words)] if field and len(rows[-1]) > 1 else []
             if between and room < _cells([*rows[-1], *between, *field]):
                 rows.append([indent])
                 between = []
@@ -151,11 +156,14 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
         last = len(rows) - 1
         return [row(width, parts, words, wrong if y == last else ()) for y, parts in enumerate(rows)]
 
+    def _is_set(self, name: Name) -> bool:
+        return name in {"when" if key in ("since", "before") else key for key, _ in self._asked.typed}
+
     def _field(self, number: int, named: bool) -> list[Part]:
         """A field: its name and what it says, or the one of both that says more."""
         look, name = look_of(self), FIELDS[number]
         muted = look.style("muted", "surface")
-        is_set = name in {"when" if key in ("since", "before") else key for key, _ in self._asked.typed}
+        is_set = self._is_set(name)
         value = values(self._asked)[name] if named or is_set else t(f"search.{name}")
         bold = look.style("text", "surface", bold=True)
         here = self.has_focus and number == self.at

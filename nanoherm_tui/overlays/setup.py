@@ -20,7 +20,7 @@ from textual.widget import Widget
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.overlays.frame import CssPath, Halo, LineField, Overlay
-from nanoherm_tui.strips import Painted, Part, flow, hints, led, look_of, row
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, wrap
 
@@ -186,7 +186,8 @@ class SetupButton(Painted, can_focus=True):
         look = look_of(self)
         ground = "selection" if self.has_focus else "ground"
         words = look.style("seltext" if self.has_focus else "text", ground, bold=True)
-        return [row(width, [*led(look, self.has_focus, words), (t(self._label_key), words)], words)]
+        bar = (sym("bar"), look.mark("accent" if self.has_focus else "muted", "surface"))  # as before a field
+        return [row(width, [bar, (" ", words), (t(self._label_key), words)], words)]
 
 
 class SetupRow(Horizontal):

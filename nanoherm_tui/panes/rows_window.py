@@ -213,7 +213,7 @@ class RowsWindow(PaneKeys):
         if self._on_thumb(y):
             # The same column may carry the rule, in the same colour: a thumb there has to stand out from it.
             role = "muted" if self.RULE == "right" and look.theme.draws_rules else "thumb"
-            last = Segment(sym("bar"), look.mark(role, self.GROUND))
+            last = Segment(sym("thumb"), look.mark(role, self.GROUND))
         segments = [first, Segment(" ", beside), *content, Segment(" ", beside), last]
         return Strip(segments, size)
 

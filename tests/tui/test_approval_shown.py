@@ -133,6 +133,17 @@ async def test_on_a_short_screen_question_keys_and_draft_are_all_there(size):
             assert words in shown
 
 
+async def test_how_much_of_a_question_is_hidden_is_told_between_it_and_the_field_that_answers_it():
+    app = ComposerApp()
+    async with app.run_test(size=(60, 24)) as pilot:
+        app.ask(Question("ask_user", "", text="\n\n".join(f"Part {n}" for n in range(20)), decisions=("once",)))
+        await come(pilot, lambda: "rows below" in text_of(app))
+        lines = text_of(app).splitlines()
+        hidden = next(y for y, line in enumerate(lines) if "rows below" in line)
+        assert "Part" in lines[hidden - 1] + lines[hidden - 2]
+        assert "Your answer" in lines[hidden + 1]
+
+
 async def test_on_the_lowest_screen_the_draft_keeps_its_row_before_and_after_a_key_answers():
     set_language("zh")
     app = ComposerApp()
@@ -300,7 +311,7 @@ async def test_a_long_answer_takes_its_rows_from_the_question_and_the_draft_keep
         await pilot.pause()
         await pilot.pause()
         assert app.panel._field.size.height == min(lines, 6)
-        assert app.panel._text.size.height == 7 - min(lines, 6)
+        assert app.panel._text.rows_in_view == 7 - min(lines, 6)
         # The title and the status have two rows each.
         assert sum(part.outer_size.height + part.styles.margin.height for part in (app.panel, app.composer)) <= 20
         await pilot.press("escape")

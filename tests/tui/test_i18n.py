@@ -272,6 +272,7 @@ def test_every_glyph_is_one_cell_and_ascii_when_asked(ascii_only):
             glyph = symbols.sym(name, frame)
             assert cell_len(glyph) == 1
             assert glyph.isascii() or not ascii_only
+    assert not ascii_only or symbols.sym("thumb") != symbols.sym("rule")  # side by side they would be one thick line
 
 
 def test_the_running_mark_steps_and_stands_still_with_reduced_motion():

@@ -126,6 +126,10 @@ async def test_the_view_is_whole_in_every_size_and_span(size, ascii):
             assert "$1.50+" in every
             assert "33%" in every
             assert "2-3 turns" in every
+            titles = ("Tokens by day", "Dollars by day", "Turns by hour of the day")
+            assert all(title in every for title in titles)
+            for body.top in range(len(every.splitlines())):  # no page ends with a title: it comes with its plot
+                assert body.paint(body.size.width)[-1].text.strip() not in titles
         assert "\x1b" not in every
 
 

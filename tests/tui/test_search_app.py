@@ -34,7 +34,8 @@ def fill(host):
     second = host.store.create(str(host.places.workspace), title="Other").id
     host.store.append(second, user("run it"))
     host.store.append(
-        second, Message("assistant", "", tool_calls=(ToolCall("c1", "run_command", {"command": "make"}),))
+        second,
+        Message("assistant", "", tool_calls=(ToolCall("c1", "run_command", {"command": "make", "why": "a quagga"}),)),
     )
     host.store.append(second, tool(ToolResult("c1", "run_command", LONG_RESULT, outcome="exit 0")))
     return first, second
@@ -127,6 +128,13 @@ async def test_a_folded_thought_unfolds_for_its_hit_and_a_deep_result_opens_in_t
         await stage.pilot.press("enter")
         await stage.until(lambda: "run_command" in stage.transcript() and stage.app.dock.display)
         await stage.until(lambda: stage.app.dock._find is not None and stage.app.dock._find.total == 1)
+        # What the tool was asked is no part of its result: nothing is said not to be there.
+        screen = await opened(stage)
+        (hit,) = await found(stage, screen, "quagga", 1)
+        assert hit.call == "c1"
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "what run_command was asked" in stage.app._hint)
+        assert stage.app.dock._find is None
         # Enter right behind the words waits for the answer.
         stage.app.composer.focus()
         await stage.type("/search 时区偏移")
@@ -201,11 +209,24 @@ async def test_fields_keep_their_names_in_more_rows_and_lose_them_only_on_a_shor
         await pilot.pause()
         screen._fields.show(read("parse in:here since:30d by:model before:2026-"))
         await pilot.pause()
-        said = [strip.text for strip in screen._fields.rows(screen._fields.size.width)]
-        assert len(said) == screen._fields.size.height == shown
-        words = " ".join(" ".join(said).split())
+        assert len(screen._fields.rows(screen._fields.size.width)) == screen._fields.size.height == shown
+        words = all_fields(screen)
         assert ("in this folder when 30 days model any by the model" in words) is named
         assert "before:2026- ?" in words
+        screen._fields.show(read("parse since:2026-0"))
+        said = all_fields(screen)
+        assert said.endswith("since:2026-0 ?")  # none of it is cut
+        assert "⋯" not in said
+        screen._fields.focus()
+        await pilot.pause()
+        said = all_fields(screen)
+        assert said.endswith("?")
+        assert "⋯" not in said
+
+
+def all_fields(screen):
+    rows = screen._fields.rows(screen._fields.size.width)
+    return " ".join(" ".join(strip.text for strip in rows).split())
 
 
 def fields(screen):
