@@ -82,6 +82,8 @@ def _take(
         for reference in found:
             if count(app.composer.text + reference) > core_limits.IMAGES_A_TURN:
                 app.hint(t("composer.images_most", n=core_limits.IMAGES_A_TURN))
+                if reference == found[0]:  # what was pasted is in the draft in no form yet
+                    instead()
                 return
             app.composer.add_image(reference, written)
         _warn_if_blind(app)

@@ -188,6 +188,10 @@ async def test_images_come_by_command_mention_drop_and_clipboard_and_are_sent(tm
         await press("alt+v")
         await stage.until(lambda: "4 images" in app._hint)
         assert chips(4)
+        fifth = str(tmp_path / "work" / "e.png")
+        app.post_message(events.Paste(fifth))  # there is no room for it: it stays a text
+        await stage.until(lambda: fifth in app.composer.text)
+        assert chips(4)
         app.post_message(events.Paste("/nowhere/at/all.png"))  # no file after all: it is a text
         await stage.until(lambda: "/nowhere/at/all.png" in app.composer.text)
         assert "/nowhere/at/all.png does not exist." in [
