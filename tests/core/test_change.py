@@ -274,8 +274,10 @@ def test_a_save_after_the_yes_is_told_with_what_became_of_the_others(ctx, ws):
     known(ctx, a=b"1\n", b=b"1\n")
     prepared = prepare(ctx, "apply_patch", patch=patch(update("a", "-1\n+2\n"), update("b", "-1\n+2\n")))
     (ws / "b").write_bytes(b"saved\n")
+    first = (ws / "a").stat()
     with pytest.raises(ToolFailure, match=r"b was not touched.* None of the files was changed"):
         prepared.run(UNCONFINED)
+    assert (ws / "a").stat() == first, "all are looked at before the first is written"
     assert tree(ws) == {"a": b"1\n", "b": b"saved\n"}
 
 

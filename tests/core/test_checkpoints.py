@@ -140,6 +140,16 @@ def test_what_the_user_has_changed_since_is_left_and_said(desk):
     assert done.left == (("a.txt", "changed since"), ("empty", "changed since"), ("made.txt", "changed since"))
     assert (d.ws / "a.txt").read_text() == "mine"
     assert (d.ws / "own.txt").read_text() == "mine alone"
+    named = d.kept.roll_back("s", "u1", ("a.txt", "empty"))
+    assert (named.shown, named.left) == ((), (("a.txt", "changed since"), ("empty", "changed since")))
+    assert (d.ws / "a.txt").read_text() == "mine", "not by its name either"
+
+
+def test_the_record_of_a_turn_has_no_keys(desk):
+    d = desk()
+    with d.kept.turn("s", "u1", d.ws, "\n use sk-secret for it\nand more") as turn:
+        d.write(turn, "a.txt", b"agent")
+    assert [point.text for point in d.kept.list("s")] == ["use [REDACTED] for it"]
 
 
 @pytest.mark.parametrize("by", ["tool", "command"])

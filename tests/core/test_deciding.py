@@ -311,6 +311,20 @@ def test_a_command_that_the_person_changed_is_judged_anew(tmp_path, edited, ran,
     assert desk.order.count("hook") == (2 if ran else 1)
 
 
+def test_what_was_agreed_to_for_longer_is_not_given_to_a_command_that_was_changed(tmp_path):
+    for decision in ("session", "always"):
+        desk = Desk(tmp_path, Reply(decision, "make test -k", pattern="make *"))
+        desk.run(command=SOME)
+        assert desk.backend.ran == [("make test -k", "workspace-write")]
+        assert (desk.grants.session().commands, desk.grants.always) == ((), [])
+
+
+def test_the_reviewer_is_asked_about_commands_alone(tmp_path):
+    desk = Desk(tmp_path, Reply("refuse"), says=Review("approve"))
+    desk.run("write_file", path="a.txt", content="x")
+    assert desk.order == ["hook", "person"]
+
+
 # -- what runs is what was allowed ----------------------------------------------------------------------------------
 
 
