@@ -103,17 +103,17 @@ def _backticks(text: str, look: Look) -> list[Ink]:
 def _thought(block: Thought, width: int, look: Look, moment: Moment) -> Row:
     if block.started:
         mark = sym("running", moment.frame)
-        seconds = max(0, int(moment.now - block.started))
+        took = cells.duration(moment.now - block.started, running=True)
         if block.summary is not None:
-            label = t("transcript.compacting", n=block.summary, seconds=seconds)
+            label = t("transcript.compacting", n=block.summary, took=took)
         else:
-            label = t("transcript.thinking", seconds=seconds)
+            label = t("transcript.thinking", took=took)
     else:
         mark = sym("open" if block.open else "folded")
         if block.summary is not None:
             label = t("transcript.compacted", n=block.summary) if block.summary else t("transcript.summary")
         elif block.seconds >= 0.5:
-            label = t("transcript.thought", seconds=round(block.seconds))
+            label = t("transcript.thought", took=cells.duration(round(block.seconds), running=True))
         else:
             label = t("transcript.thought_short")
     muted = look.style("muted")
