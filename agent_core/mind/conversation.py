@@ -1,14 +1,14 @@
 """A session's messages: durable first, then part of the history.
 
 The history is exact, so that the model can go on working with what it was given. What is stored has no keys: not in
-what the user typed, not in the arguments of calls.
+what the user typed, not in the arguments of calls, not in what the model thought of either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from agent_core.errors import abandoned
 from agent_core.messages import Message, ToolCall, View
@@ -155,14 +155,43 @@ class Conversation:
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:
-    """`message` as it may be stored: its texts and the arguments of its calls without keys."""
-    calls = tuple(replace(call, arguments=_without_keys(call.arguments, redact)) for call in message.tool_calls)
+    """`message` as it may be stored: its texts, its thoughts and the arguments of its calls without keys."""
+    calls = tuple(
+        replace(call, arguments=_without_keys(call.arguments, redact), extra=_sent_back(call.extra, redact))
+        for call in message.tool_calls
+    )
     done = message.rollback
     if done is not None:
         done = replace(done, paths=tuple(map(redact, done.paths)), left=tuple(map(redact, done.left)))
     return replace(
-        message, text=between(message.text, redact), tool_calls=calls, added=redact(message.added), rollback=done
+        message,
+        text=between(message.text, redact),
+        tool_calls=calls,
+        extra=_sent_back(message.extra, redact),
+        added=redact(message.added),
+        rollback=done,
     )
+
+
+_SEALED: Final = frozenset({"signature", "thought_signature", "encrypted_content", "data", "id"})
+"""Fields of what goes back to a server as it came that are no words: altered, they would be worth nothing."""
+
+
+def _sent_back(value: Any, redact: Callable[[str], str]) -> Any:
+    """What goes back to a server as it came, thoughts among it, without keys.
+
+    A thought that is signed and had one is left out: with other words its server would refuse it.
+    """
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {name: item if name in _SEALED else _sent_back(item, redact) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        pairs = [(item, _sent_back(item, redact)) for item in value]
+        return type(value)(
+            new for old, new in pairs if new == old or not (isinstance(old, Mapping) and "signature" in old)
+        )
+    return value
 
 
 def _without_keys(value: Any, redact: Callable[[str], str]) -> Any:

@@ -232,7 +232,8 @@ def test_a_stop_in_the_middle_of_an_answer_keeps_what_was_said(table):
     assert t.wait(events.TurnFinished).outcome == "interrupted"
     assert time.monotonic() - begun < limits.TURN_STOP
     kept = t.store.messages(t.session.id)[-1]
-    assert (kept.text, kept.interrupted) == ("half an ans", True)
+    assert (kept.text, kept.interrupted, kept.is_stopped) == ("half an ans", True, True)
+    assert t.of(events.AssistantMessage)[-1].stopped
     assert [e.text for e in t.of(events.TextReturned)] == ["not now"]
     assert t.turn("again", count=2).outcome == "completed"
 
@@ -379,7 +380,8 @@ def test_what_was_said_before_a_connection_was_lost_for_good_is_kept_with_a_mark
     t = table(breaks, say("whole"))
     assert t.turn("go").error_code == "network"
     kept = t.store.messages(t.session.id)[-1]
-    assert (kept.text, kept.interrupted) == (again or "Half an ans", True)
+    assert (kept.text, kept.interrupted, kept.is_stopped) == (again or "Half an ans", True, False)
+    assert not t.of(events.AssistantMessage)[-1].stopped
     seen = t.of((events.TextDelta, events.PartialDropped))
     shown = [event.text if isinstance(event, events.TextDelta) else "dropped" for event in seen]
     assert shown == ["Half an ", "dropped", *([again] if again else [])], "nothing of one try is shown with the next"
@@ -418,6 +420,32 @@ def test_keys_in_results_are_redacted_before_they_are_stored(table):
     stored = t.store.messages(t.session.id)
     assert "[REDACTED]" in stored[2].text
     assert "sk-very-secret" not in str(stored)
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "kept"),
+    [
+        ({"reasoning_content": "It is sk-very-secret."}, {"reasoning_content": "It is [REDACTED]."}),
+        (
+            {"thinking_blocks": [{"type": "thinking", "thinking": "sk-very-secret", "signature": "s1", "at": [0, 0]},
+                                 {"type": "thinking", "thinking": "Of nothing.", "signature": "s2", "at": [0, 0]}]},
+            {"thinking_blocks": [{"type": "thinking", "thinking": "Of nothing.", "signature": "s2", "at": [0, 0]}]},
+        ),
+        (
+            {"response_items": [{"type": "reasoning", "id": "r", "encrypted_content": "gAAA",
+                                 "summary": [{"type": "summary_text", "text": "sk-very-secret"}]}]},
+            {"response_items": [{"type": "reasoning", "id": "r", "encrypted_content": "gAAA",
+                                 "summary": [{"type": "summary_text", "text": "[REDACTED]"}]}]},
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_model_thought_of_a_key_goes_back_to_it_and_is_stored_without(table, thoughts, kept):
+    t = table(LlmReply("Fine.", extra=thoughts, model="m"), say("Yes."))
+    t.turn("my key is sk-very-secret")
+    t.turn("still there?", count=2)
+    assert t.model.requests[-1].messages[2].extra == thoughts, "as it came: its server may have signed it"
+    (stored,) = [m for m in t.store.messages(t.session.id) if m.text == "Fine."]
+    assert stored.extra == kept
 
 
 def test_keys_in_changes_and_in_what_the_model_says_are_redacted_too(table):
