@@ -1,8 +1,8 @@
 """The hunks of a patch: where they stand in a file by their content, and what the file becomes.
 
-Line numbers never decide where a hunk goes; they choose between places that are equally good. A hunk whose lines are
-not there, or are there more than once, goes nowhere. Lines that a patch only quotes stay as the file has them, whatever
-had to be forgiven to find them.
+Line numbers never decide where a hunk goes; of places that are equally good they choose one that they are clearly
+nearer to. A hunk whose lines are not there, or are there more than once, goes nowhere. Lines that a patch only quotes
+stay as the file has them, whatever had to be forgiven to find them.
 """
 
 from __future__ import annotations
@@ -262,8 +262,10 @@ class _Work:
             starts = below or starts
         if hunk.line is not None and len(starts) > 1:
             wanted = hunk.line - 1 + drift
-            least = min(abs(start - wanted) for start in starts)
-            starts = [start for start in starts if abs(start - wanted) == least]
+            best, second = sorted(starts, key=lambda start: abs(start - wanted))[:2]
+            # Of two that the number misses by about as much, either may be meant.
+            if 2 * abs(best - wanted) < abs(second - wanted):
+                starts = [best]
         return starts
 
     def _under(self, hints: Sequence[str]) -> list[int]:

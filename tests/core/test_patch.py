@@ -285,10 +285,14 @@ def test_a_unified_diff_goes_by_what_it_quotes(text, header, body, after):
     assert isinstance(made, NoPlace) if after is None else made == after
 
 
-def test_numbers_that_are_equally_near_to_two_places_choose_none():
-    made = applied("x\na\na\na\nx\n", unified("@@ -3 +3 @@", "-x\n+y\n"))
-    assert isinstance(made, NoPlace)
-    assert [place.line for place in made.places] == [1, 5]
+@each_row("number, after", [(1, "y a a a x"), (2, "y a a a x"), (3, None), (4, "x a a a y"), (25, None)])
+def test_numbers_choose_a_place_that_they_are_clearly_nearer_to(number, after):
+    made = applied("x\na\na\na\nx\n", unified(f"@@ -{number} +{number} @@", "-x\n+y\n"))
+    if after is None:
+        assert isinstance(made, NoPlace)
+        assert [place.line for place in made.places] == [1, 5]
+    else:
+        assert made.split() == after.split()
 
 
 def test_a_shift_of_earlier_hunks_is_taken_into_account():
