@@ -82,13 +82,16 @@ class PartialDropped:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """The step's reply is complete (or cut by a stop) and stored; its text replaces what was streamed."""
+    """The step's reply is complete (or cut short) and stored; its text replaces what was streamed."""
 
     message_id: str
     text: str
     reasoning: str = ""
     interrupted: bool = False
+    """It is not whole: it was stopped, or its connection broke."""
     seconds: float = 0.0
+    stopped: bool = False
+    """Somebody has stopped it."""
 
 
 @dataclass(frozen=True, slots=True)

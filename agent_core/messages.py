@@ -201,6 +201,9 @@ class Rollback:
     """How many of each there are beside these."""
 
 
+STOPPED: Final = "stopped"
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     role: Role
@@ -217,12 +220,13 @@ class Message:
     reasoning_seconds: float = 0.0
     """How long the reasoning took to arrive."""
     interrupted: bool = False
-    """The text was cut short by a stop."""
+    """The text was cut short: by a stop, a connection that broke, or the end of the program."""
     origin: Origin = ""
     """What brought a user message about; a "note" is the program's own remark to the model."""
     shell: ShellRun | None = None
     """Set on origin "shell" only; `text` is empty then, and what the model is told follows from this."""
     finish: str = ""
+    """Why it ended, in the server's word; STOPPED where somebody stopped it."""
     model: str = ""
     usage: Usage | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -238,6 +242,11 @@ class Message:
     added: str = ""
     """What the model is told behind `text`: what a typed command stands for, what the files it names hold. A person is
     shown `text` alone."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Somebody stopped it; one that is cut short otherwise broke off by itself."""
+        return self.interrupted and self.finish == STOPPED
 
     @property
     def is_empty(self) -> bool:

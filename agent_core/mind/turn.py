@@ -28,7 +28,7 @@ from agent_core.events import (
     UsageReported,
     finished,
 )
-from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
+from agent_core.messages import STOPPED, Message, ToolCall, ToolResult, clean_surrogates, tool
 from agent_core.mind import guard, prompt, schedule
 from agent_core.mind.conversation import Conversation
 from agent_core.mind.meter import Meter
@@ -150,10 +150,10 @@ def _ask_once(turn: TurnTools) -> Reply:
         with turn.cut.opened(turn.cancel) as scope:
             reply = turn.llm.complete(request, turn.meter.guard(request, hear), scope)
         partial.rest()
-    except (Interrupted, ProviderError):
+    except (Interrupted, ProviderError) as end:
         said = partial.said()
         if said is not None:
-            _keep(turn, said, started)
+            _keep(turn, replace(said, finish=STOPPED) if isinstance(end, Interrupted) else said, started)
         if partial.has_begun:
             book(turn, LlmReply())  # it was paid for, but nobody says how much
         raise
@@ -318,7 +318,8 @@ def _keep(turn: TurnTools, message: Message, started: float) -> Message:
     message = replace(message, text=redact(message.text), reasoning=redact(message.reasoning))
     turn.conversation.add(message)
     seconds = time.monotonic() - started
-    turn.emit(AssistantMessage(message.id, message.text, message.reasoning, message.interrupted, seconds))
+    cut, stopped = message.interrupted, message.is_stopped
+    turn.emit(AssistantMessage(message.id, message.text, message.reasoning, cut, seconds, stopped))
     return message
 
 

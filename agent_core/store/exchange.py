@@ -145,7 +145,7 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
         return []
     notes = [
         "while it was working" if message.origin == "steer" else "",
-        "stopped" if message.interrupted else "",
+        "stopped" if message.is_stopped else "broken off" if message.interrupted else "",
     ]
     note = ", ".join(n for n in notes if n)
     out = []

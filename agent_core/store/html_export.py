@@ -63,7 +63,8 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> Iterator[str]:
         yield _shell(message.shell)
         return
     who = speaker(message)
-    notes = "while it was working" if message.origin == "steer" else "", "stopped" if message.interrupted else ""
+    cut = "stopped" if message.is_stopped else "broken off" if message.interrupted else ""
+    notes = "while it was working" if message.origin == "steer" else "", cut
     note = ", ".join(n for n in notes if n)
     heading = who + (f" ({note})" if note else "")
     body = (

@@ -76,11 +76,12 @@ class Teller:
             case events.PartialDropped():
                 self._thinks = False
                 return self._answer.void()
-            case events.AssistantMessage(_, text, _, interrupted):
+            case events.AssistantMessage(_, text, _, interrupted, stopped=stopped):
                 self._thinks = False
                 self.waits.end(MODEL)
                 self.last_answer = text.strip() or self.last_answer
-                return self._answer.whole(text) + ([t("transcript.stopped")] if interrupted else [])
+                cut = t("transcript.stopped") if stopped else t("transcript.broken")
+                return self._answer.whole(text) + ([cut] if interrupted else [])
             case events.TurnStarted():
                 self._in_turn, self._has_message, self._used, self._cost = True, False, Usage(), 0.0
                 return [t("plain.turn_begins")]

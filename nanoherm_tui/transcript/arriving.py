@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nanoherm_tui.text import one_line
-from nanoherm_tui.transcript.blocks import Card
-from nanoherm_tui.transcript.entries import STOPPED, Entries
+from nanoherm_tui.transcript.blocks import Card, Note
 
 if TYPE_CHECKING:
+    from nanoherm_tui.transcript.entries import Entries
     from nanoherm_tui.transcript.entry import Entry
 
 
@@ -93,8 +93,8 @@ class ArrivingReply:
         self._answer = self._thought = None
         return changed
 
-    def stored(self, id: str, text: str, reasoning: str, interrupted: bool) -> set[Entry]:
-        """The whole message is stored under this id."""
+    def stored(self, id: str, text: str, reasoning: str, cut: Note | None = None) -> set[Entry]:
+        """The whole message is stored under this id; `cut`: why it is not whole."""
         self._end_call()
         changed = self.end_thought()
         for kind, final, live in (("thought", reasoning, self._thought), ("answer", text, self._answer)):
@@ -110,8 +110,8 @@ class ArrivingReply:
                 live.finish(final)
             changed.add(live)
         self._answer = self._thought = None
-        if interrupted:
-            changed.add(self._list.add_note(STOPPED))
+        if cut is not None:
+            changed.add(self._list.add_note(cut))
         return set(filter(self._list.is_here, changed))
 
     def compacts(self, count: int) -> set[Entry]:

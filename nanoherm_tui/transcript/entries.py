@@ -11,7 +11,13 @@ from nanoherm_tui.transcript.entry import LIVE, Entry, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STOPPED = Note(0, "", word="transcript.stopped")
+_STOPPED = Note(0, "", word="transcript.stopped")
+_BROKEN = Note(0, "", word="transcript.broken")
+
+
+def cut_short(stopped: bool) -> Note:
+    """What stands below an answer that is not whole: whether somebody stopped it, or it broke off by itself."""
+    return _STOPPED if stopped else _BROKEN
 
 
 class Entries:

@@ -20,7 +20,7 @@ from nanoherm_tui.transcript.arriving import ArrivingReply
 from nanoherm_tui.transcript.blocks import Block, Card, Note
 from nanoherm_tui.transcript.call_cards import CallCards
 from nanoherm_tui.transcript.cards import default_subject, returned_card, shell_card, stored_card
-from nanoherm_tui.transcript.entries import STOPPED, Entries
+from nanoherm_tui.transcript.entries import Entries, cut_short
 from nanoherm_tui.transcript.entry import Entry, can_open
 from nanoherm_tui.transcript.notes import remembered, rolled_back
 
@@ -75,7 +75,8 @@ class TranscriptModel(Entries):
             case events.AgentsReturned(message_id, text, agents):
                 return {self._add_returned(message_id, text, agents)}
             case events.AssistantMessage():
-                return self._reply.stored(event.message_id, event.text, event.reasoning, event.interrupted)
+                cut = cut_short(event.stopped) if event.interrupted else None
+                return self._reply.stored(event.message_id, event.text, event.reasoning, cut)
             case events.ToolArriving(name, characters):
                 return self._reply.call(name, characters)
             case events.ToolQueued(call_id, name, subject):
@@ -188,7 +189,7 @@ class TranscriptModel(Entries):
                 if message.text.strip():
                     self.add("answer", message.id, message.text)
                 if message.interrupted:
-                    self.add_note(STOPPED)
+                    self.add_note(cut_short(message.is_stopped))
                 for call in message.tool_calls:
                     if call.id not in waiting:
                         waiting[call.id] = call

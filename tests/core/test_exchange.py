@@ -48,7 +48,7 @@ CONVERSATION = [
     tool(ToolResult("1", "edit_file", "changed", True, "done", "1 added", (), (DIFF,), 0.5)),
     tool(ToolResult("2", "run_command", "````\n\x1b[31mred\u202e\r\n", False, "done", "exit 1")),
     user("also this", origin="steer"),
-    Message("assistant", "Half a sent", interrupted=True),
+    Message("assistant", "Half a sent", interrupted=True, finish="stopped"),
     user("Dates are mended.", origin="summary"),
     user("AGENTS.md changed.", origin="note"),
 ]

@@ -387,6 +387,24 @@ def test_what_was_said_before_a_connection_was_lost_for_good_is_kept_with_a_mark
     assert shown == ["Half an ", "dropped", *([again] if again else [])], "nothing of one try is shown with the next"
 
 
+def test_what_waited_behind_a_turn_that_failed_comes_back_and_begins_nothing(table):
+    gate = threading.Event()
+
+    def fails(request, sink, cancel):
+        gate.wait(5)
+        raise ProviderError("auth", "The key is refused.")
+
+    t = table(fails)
+    t.session.send(intents.Submit("go"))
+    t.wait(events.StepStarted)
+    t.session.send(intents.Queue("next"))
+    t.wait(events.PendingChanged)
+    gate.set()
+    assert t.wait(events.TurnFinished).outcome == "failed"
+    assert t.wait(events.TextReturned).text == "next"
+    assert len(t.model.requests) == 1
+
+
 def test_images_of_a_queued_message_come_along(table):
     gate = threading.Event()
     t = table(lambda *a: say("x") if gate.wait(5) else say("late"), say("y"))

@@ -165,7 +165,14 @@ SAYS = [
             "That answer was cut off and does not count. It begins anew.",
         ],
     ),
-    ([events.AssistantMessage("m", "Said.", interrupted=True)], ["", "Answer:", "Said.", "", "Stopped."]),
+    (
+        [events.AssistantMessage("m", "Said.", interrupted=True, stopped=True)],
+        ["", "Answer:", "Said.", "", "Stopped."],
+    ),
+    (
+        [events.AssistantMessage("m", "Said.", interrupted=True)],
+        ["", "Answer:", "Said.", "", "The answer breaks off here."],
+    ),
     ([events.HistoryChanged((messages.user("q"),))], ["Session: New session. Messages: 1", "You said:", "q"]),
     (
         [events.AgentsReturned("m", "all of it", (agent("done"), agent("failed")))],

@@ -63,7 +63,9 @@ def as_events(pieces: int):
             yield ev.StepStarted(1)
             yield from (ev.ReasoningDelta(p) for p in parts(message.reasoning))
             yield from (ev.TextDelta(p) for p in parts(message.text))
-            yield ev.AssistantMessage(message.id, message.text, message.reasoning, message.interrupted)
+            yield ev.AssistantMessage(
+                message.id, message.text, message.reasoning, message.interrupted, 0.0, message.is_stopped
+            )
             for call in message.tool_calls:
                 yield ev.ToolQueued(call.id, call.name, call.arguments.get("path") or call.arguments["command"])
         elif message.result is not None:
@@ -131,7 +133,8 @@ ENDS = [
     ([ev.AssistantMessage("a", "I write it."), ev.ToolQueued("c", "write_file", "a.py")], ["waiting"]),
     ([ev.PartialDropped()], []),
     ([ev.TurnFinished("t", "interrupted", 1, 1.0)], ["I write it."]),
-    ([ev.AssistantMessage("a", "I write it.", interrupted=True)], ["I write it.", "Stopped"]),
+    ([ev.AssistantMessage("a", "I write it.", interrupted=True)], ["I write it.", "The answer breaks off here."]),
+    ([ev.AssistantMessage("a", "I write it.", interrupted=True, stopped=True)], ["I write it.", "Stopped"]),
 ]
 
 

@@ -377,7 +377,7 @@ def test_what_a_message_a_card_and_a_note_give():
 
 
 def test_a_note_is_copied_in_the_language_it_is_shown_in():
-    layout = laid_out(Message("assistant", "x", interrupted=True))
+    layout = laid_out(Message("assistant", "x", interrupted=True, finish="stopped"))
     assert source_of(layout, entry_of(layout, "note")) == "Stopped."
     i18n.set_language("zh")
     assert source_of(layout, entry_of(layout, "note")) == i18n.t("transcript.stopped") != "Stopped."
