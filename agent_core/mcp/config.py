@@ -185,7 +185,11 @@ _OTHER_VARIABLE: Final = re.compile(r"\$\{(?:input|command|config):[^}]*\}")
 
 
 class _Wrong(Exception):
-    """What is wrong with an entry, and the way out."""
+    """What is wrong with an entry, and the way out; `case` and `named`: the same for faces with words of their own."""
+
+    def __init__(self, text: str, case: str, **named: Any) -> None:
+        super().__init__(text)
+        self.named = {"case": case, **named}
 
 
 class _Reader:
@@ -200,11 +204,11 @@ class _Reader:
         kept = ServerConfig(entry.name, place=entry.place, of_project=entry.of_project)
         try:
             if not isinstance(entry.value, dict):
-                raise _Wrong("is not a mapping. Write its command, or its url, below its name")
+                raise _Wrong("is not a mapping. Write its command, or its url, below its name", "mcp_entry_mapping")
             return self._made(self._keys(entry.value))
         except _Wrong as wrong:
             text = f"{entry.place}: the MCP server {printable(entry.name)} {wrong}."
-            return _with_problem(kept, text, entry.value)
+            return _with_problem(kept, text, wrong.named, entry.value)
 
     def _keys(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The entry in our own spelling; what nobody knows is a problem to be told, not an error."""
@@ -244,12 +248,11 @@ class _Reader:
         command, args = self._command(keys.get("command"), keys.get("args"))
         url = self._text(keys, "url")
         if bool(command) == bool(url):
-            raise _Wrong(
-                "names both a command and a url. Keep one of them" if command else
-                "names neither a command nor a url. Write one of them"
-            )  # fmt: skip
+            if command:
+                raise _Wrong("names both a command and a url. Keep one of them", "mcp_entry_both")
+            raise _Wrong("names neither a command nor a url. Write one of them", "mcp_entry_neither")
         if url and urlsplit(url).scheme not in ("http", "https"):
-            raise _Wrong("has a url that is none of http or https")
+            raise _Wrong("has a url that is none of http or https", "mcp_entry_url")
         include, exclude = self._choice(keys)
         headers = self._texts(keys, "headers")
         if variable := keys.get("bearer_token_env_var"):
@@ -303,14 +306,14 @@ class _Reader:
         words = command if isinstance(command, list) else [command] if command else []
         rest = args if isinstance(args, list) else [] if args is None else [args]
         if not all(isinstance(word, (str, int, float)) for word in (*words, *rest)):
-            raise _Wrong("has a command or args that are no texts. Write args as a list of texts")
+            raise _Wrong("has a command or args that are no texts. Write args as a list of texts", "mcp_entry_args")
         spelled = [self._expanded(_plain(word)) for word in (*words, *rest)]
         return (spelled[0], tuple(spelled[1:])) if words else ("", ())
 
     def _text(self, keys: Mapping[str, Any], name: str) -> str:
         value = keys.get(name)
         if value is not None and not isinstance(value, str):
-            raise _Wrong(f"has a {name} that is no text")
+            raise _Wrong(f"has a {name} that is no text", "mcp_entry_text", key=name)
         return self._expanded(value.strip()) if value else ""
 
     def _texts(self, keys: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -320,7 +323,7 @@ class _Reader:
         if isinstance(value, list) and all(isinstance(one, str) and "=" in one for one in value):
             value = dict(one.split("=", 1) for one in value)
         if not isinstance(value, dict) or not all(isinstance(one, (str, int, float, bool)) for one in value.values()):
-            raise _Wrong(f"has {name} that are no names with texts")
+            raise _Wrong(f"has {name} that are no names with texts", "mcp_entry_texts", key=name)
         return {str(key): self._expanded(_plain(one)) for key, one in value.items()}
 
     def _expanded(self, text: str) -> str:
@@ -331,11 +334,16 @@ class _Reader:
             if self._env.get(name):
                 return self._env[name]
             if otherwise is None and name not in self._env:
-                raise _Wrong(f"names the variable {name}, which is not set. Set it, or write ${{{name}:-}}")
+                spelled = f"${{{name}:-}}"
+                text = f"names the variable {name}, which is not set. Set it, or write {spelled}"
+                raise _Wrong(text, "mcp_entry_variable", key=name, spelled=spelled)
             return otherwise or ""
 
         if other := _OTHER_VARIABLE.search(text):
-            raise _Wrong(f"has {printable(other[0])}, which only its editor can fill in. Write a variable: ${{NAME}}")
+            shown = printable(other[0])
+            spelled = "${NAME}"
+            text = f"has {shown}, which only its editor can fill in. Write a variable: {spelled}"
+            raise _Wrong(text, "mcp_entry_editor", value=shown, spelled=spelled)
         text = re.sub(r"\$\{(?:workspaceFolder|workspaceRoot)\}", ".", text).replace("${userHome}", "~")
         text = _VARIABLE.sub(value, text)
         return str(self._home) + text[1:] if text == "~" or text.startswith("~/") else text
@@ -347,7 +355,7 @@ class _Reader:
         if isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "false", "no", "off"):
             return value.strip().lower() in ("true", "yes", "on")
         if not isinstance(value, bool):
-            raise _Wrong(f"has a value for {name} that is neither true nor false")
+            raise _Wrong(f"has a value for {name} that is neither true nor false", "mcp_entry_flag", key=name)
         return value
 
     def _seconds(self, keys: Mapping[str, Any], name: str, in_ms: str, default: float) -> float:
@@ -355,7 +363,7 @@ class _Reader:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-            raise _Wrong(f"has a {name} that is no number of seconds above 0")
+            raise _Wrong(f"has a {name} that is no number of seconds above 0", "mcp_entry_seconds", key=name)
         if unit == 1.0 and value > limits.MCP_SECONDS_MOST:  # other tools count in milliseconds
             words = (
                 f"{self._entry.place}: {name} {value:g} of {printable(self._entry.name)} is taken for milliseconds; "
@@ -372,7 +380,7 @@ class _Reader:
         if isinstance(tools, list):
             tools = {"include": tools}
         if tools is not None and not isinstance(tools, dict):
-            raise _Wrong("has tools that are neither a list nor include and exclude")
+            raise _Wrong("has tools that are neither a list nor include and exclude", "mcp_entry_tools")
         for key in tools or {}:
             if key not in _OF_TOOLS:
                 self._nobody_knows(f"tools.{key}", str(key), ("include", "exclude"))
@@ -382,21 +390,24 @@ class _Reader:
             value = both.get(name)
             value = [value] if isinstance(value, str) else value or []
             if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-                raise _Wrong(f"has tools.{name} that is no list of names")
+                raise _Wrong(f"has tools.{name} that is no list of names", "mcp_entry_names", key=f"tools.{name}")
             out.append(tuple(value))
         return out[0], out[1]
 
     def _type(self, value: Any) -> Literal["http", "sse"]:
         kind = _TYPES.get(str(value).lower(), "") if value is not None else "http"
         if kind == "stdio" or not kind:
-            raise _Wrong(f"has a url, but its type is {printable(str(value))}. Write http or sse, or leave it out")
+            shown = printable(str(value))
+            text = f"has a url, but its type is {shown}. Write http or sse, or leave it out"
+            raise _Wrong(text, "mcp_entry_type", value=shown)
         return "sse" if kind == "sse" else "http"
 
     def _oauth(self, value: Any) -> OAuthOptions | None:
         if value in (None, False, True):
             return OAuthOptions() if value else None
         if not isinstance(value, dict):
-            raise _Wrong("has oauth that is no mapping of client_id, client_secret, scope, callback_port")
+            text = "has oauth that is no mapping of client_id, client_secret, scope, callback_port"
+            raise _Wrong(text, "mcp_entry_oauth")
         keys: dict[str, Any] = {}
         for key, one in value.items():
             name = _our_way(key)
@@ -408,7 +419,7 @@ class _Reader:
         scope = keys.get("scope") or ""
         port = keys.get("callback_port") or 0
         if not isinstance(port, int) or not 0 <= port < 65_536:
-            raise _Wrong("has an oauth.callback_port that is no port")
+            raise _Wrong("has an oauth.callback_port that is no port", "mcp_entry_port")
         return OAuthOptions(
             self._text(keys, "client_id"),
             self._text(keys, "client_secret"),
@@ -422,10 +433,10 @@ def _our_way(key: object) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-\s]", "_", str(key)).lower()
 
 
-def _with_problem(kept: ServerConfig, text: str, value: Any) -> ServerConfig:
+def _with_problem(kept: ServerConfig, text: str, named: Mapping[str, Any], value: Any) -> ServerConfig:
     """An entry that cannot be used, with as much of it as tells a person which one it is."""
     enabled = not (isinstance(value, dict) and (value.get("enabled") is False or value.get("disabled") is True))
-    return replace(kept, problem=text, enabled=enabled)
+    return replace(kept, problem=text, problem_named=named, enabled=enabled)
 
 
 def _plain(value: str | int | float | bool) -> str:
@@ -438,7 +449,9 @@ def _one_of(keys: Mapping[str, Any], name: str, *choices: Any) -> Any:
     if value is None:
         return choices[0]
     if value not in choices:
-        raise _Wrong(f"has the {name} {printable(str(value))}. Write one of {', '.join(choices)}")
+        shown = printable(str(value))
+        text = f"has the {name} {shown}. Write one of {', '.join(choices)}"
+        raise _Wrong(text, "mcp_entry_choice", key=name, value=shown, choices=list(choices))
     return value
 
 

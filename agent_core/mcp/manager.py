@@ -122,7 +122,7 @@ class Servers:
             required=config.required,
             problem=printable(self._redact(config.problem)),
             code="mcp_entry" if config.problem else "",
-            params={"server": printable(config.name)} if config.problem else {},
+            params=self._named(config) if config.problem else {},
         )
         if held or not config.enabled or config.problem or managed is None:
             return plain
@@ -147,6 +147,12 @@ class Servers:
             params=self._told(failure),
             retry_at=time.time() + left if left else 0.0,
         )
+
+    def _named(self, config: ServerConfig) -> Mapping[str, Any]:
+        """What is wrong with an entry, for faces that have words of their own."""
+        named = {key: printable(self._redact(value)) if isinstance(value, str) else value
+                 for key, value in config.problem_named.items()}  # fmt: skip
+        return {"server": printable(config.name), "place": printable(config.place), **named}
 
     def _told(self, failure: ServerFailure | None) -> Mapping[str, Any]:
         """What a failure is told with, without keys."""

@@ -61,6 +61,8 @@ class ServerConfig:
     """It comes with the project: it counts only while that is trusted."""
     identity: str = ""
     """A digest of command, args and env names, or of the URL: which server this is (ServerAction.identity)."""
+    problem_named: Mapping[str, Any] = field(default_factory=dict)
+    """The problem's case and its parameters, for faces that have words of their own."""
 
 
 @dataclass(frozen=True, slots=True)

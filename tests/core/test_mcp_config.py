@@ -96,6 +96,7 @@ def test_a_wrong_entry_is_its_own_problem_and_the_others_run(found, given, words
     assert words in wrong.problem
     assert wrong.problem.startswith("/u/mcp.json:3: ")
     assert "secret-of-ann" not in wrong.problem
+    assert wrong.problem_named["case"].startswith("mcp_entry_")
     assert (right.name, right.problem) == ("right", "")
 
 
