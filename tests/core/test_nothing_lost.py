@@ -1,6 +1,7 @@
 """Whatever a person sends, and whenever they stop: every text is stored or back in the composer."""
 
 import json
+import queue
 import random
 import time
 
@@ -8,7 +9,11 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.errors import StoreError
+from agent_core.messages import user
 from agent_core.ports.model import Delta
+from agent_core.session.outbox import Outbox
+from agent_core.session.waiting import WaitingTexts
+from agent_core.session.worker import Worker
 from tests.core.session_support import call, say
 
 
@@ -116,3 +121,23 @@ def test_a_disk_that_takes_no_half_reply_does_not_stop_it(table, monkeypatch, is
     monkeypatch.setattr(t.store, "reply_begun", fails)
     assert t.turn("go").text == "one two three"
     assert len(tried) == 1, "it is not tried again with every word"
+
+
+def test_a_worker_that_was_given_up_takes_no_history_up_and_is_not_heard():
+    outbox = Outbox("s")
+    worker = Worker(queue.SimpleQueue(), None, outbox)
+    worker.give_up()
+    assert not worker.take_up(object())
+    assert worker.conversation is None
+    worker.emit(events.Notice("late", "It is done."))
+    worker.tell_failure(StoreError("store_failed", "no room"))
+    assert outbox.mailbox.drain() == []
+
+
+def test_a_text_whose_turn_was_given_up_waits_until_it_is_known_whether_it_was_stored():
+    waiting, said = WaitingTexts(), [user("one"), user("two")]
+    for message in said:
+        waiting.hand(message)
+    waiting.give_up()
+    assert waiting.all() == tuple((message.id, message.text) for message in said), "a crash now would lose them"
+    assert waiting.return_adrift(lambda uid: uid == said[0].id) == "two"
