@@ -56,7 +56,7 @@ class Supplies(House):
             redact=self.redact,
             keys=self._keys,
             context=self._context,
-            identity=lambda: context_files.identity(self.places),
+            identity=lambda: self.redact(context_files.identity(self.places)),
             keep=self._notebook.keep,
             recall=self._recall,
             containment=self.walls.containment,
@@ -308,7 +308,7 @@ class Supplies(House):
         if not self.config.get("context_files.enabled"):
             return "", ()
         loaded = context_files.load(workspace, self.places)
-        return loaded.text, loaded.notices
+        return self.redact(loaded.text), loaded.notices  # as what the model reads by a tool
 
     @cached_property
     def typed_commands(self) -> TypedCommands:

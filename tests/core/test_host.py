@@ -405,6 +405,23 @@ def test_a_session_in_another_folder_has_that_folders_prompt(start, server, tmp_
         assert caught.value.code == "not_a_folder"
 
 
+def test_a_key_in_a_guidance_file_goes_neither_to_the_model_nor_into_the_store(start, server, tmp_path):
+    key = "sk-proj-" + "aB3" * 14
+    host = start(provider(server))
+    home = host.places.data_home
+    for file in (tmp_path / "work" / "AGENTS.md", home / "AGENTS.md", home / "SOUL.md"):
+        file.write_text(f"Said in {file.name}: use {key}.")
+    session = host.new()
+    turn(session, "hi")
+    prompt = server.requests[0]["messages"][0]["content"]
+    assert [prompt.count(f"Said in {name}: use [REDACTED].") for name in ("AGENTS.md", "SOUL.md")] == [2, 1]
+    (tmp_path / "work" / "AGENTS.md").write_text(f"Now it is {key}.")
+    turn(session, "again")
+    assert "Now it is [REDACTED]." in str(server.requests[-1])
+    assert key not in str(server.requests)
+    assert key not in host.store.views.prompt(session.id).text + str(host.store.messages(session.id))
+
+
 def test_what_was_said_is_found_and_the_model_may_look_it_up_but_for_the_session_it_is_in(start):
     replies = [
         Reply(text="The offset is dropped in dates.py."),
