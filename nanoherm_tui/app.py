@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -436,6 +437,7 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
 
 def run(start: Start) -> int:
     """Run the screen to its end; the terminal is whole again when this returns. Returns the exit code."""
+    sys.setswitchinterval(limits.SWITCH)
     app = NanohermApp(start)
     try:
         code = app.run()

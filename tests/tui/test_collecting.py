@@ -1,14 +1,20 @@
-"""What turns leave in cycles is taken when they have ended, and what was frozen and closed since while hands rest."""
+"""What turns leave in cycles is taken when they have ended, and what was frozen and closed since while hands rest.
+
+Nor does another thread keep the interpreter from the screen's.
+"""
 
 import gc
+import sys
 import weakref
 
 from textual._styles_cache import StylesCache
 
+from agent_core.desk.host import Host
 from nanoherm_tui import limits
+from nanoherm_tui.app import NanohermApp, run
 from nanoherm_tui.compat.letting_go import forget_closed
 from tests.fakes.model_server import Reply
-from tests.tui.test_app import Stage
+from tests.tui.test_app import Stage, launch, start
 
 
 async def test_an_overlay_that_was_closed_is_not_kept(tmp_path):
@@ -71,3 +77,19 @@ async def test_garbage_that_is_no_longer_young_goes_when_a_turn_has_ended_and_fr
             assert stage.app.collecting.whole == 1
         finally:
             gc.unfreeze()
+
+
+def test_a_thread_that_computes_gives_way_to_the_screen_soon(tmp_path, monkeypatch):
+    def first_turn(app):
+        told.append(sys.getswitchinterval())
+        return 0
+
+    told, before = [], sys.getswitchinterval()
+    monkeypatch.setattr(NanohermApp, "run", first_turn)
+    host = Host(launch(tmp_path))
+    try:
+        assert run(start(host)) == 0
+    finally:
+        sys.setswitchinterval(before)
+        host.close()
+    assert told[0] <= before / 4
