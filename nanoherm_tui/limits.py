@@ -107,8 +107,8 @@ OUTPUT_PIECE: Final = 2 * KB  # bytes handed to the terminal at once: so often i
 LINE_STANDS: Final = 3.0  # seconds in which a terminal takes nothing: at the end, no more is waited for
 DESK_SECONDS: Final = 0.5  # what is still to be written when the program ends may take this long
 RESIZE_RESTS: Final = 0.15  # seconds after the last change of the size; a window that is dragged sends more
-# A thread that computes, such as a search of 200,000 files, keeps the interpreter so long when the screen's wants it, and
-# that is at each of some six turns between a key and its frame: with Python's 5 ms one in a hundred waits 25 ms.
+# A thread that computes, such as a search of 200,000 files, keeps the interpreter so long when the screen's wants it,
+# at each of some six turns between a key and its frame: with Python's 5 ms one in a hundred waits 25 ms more.
 SWITCH: Final = 0.001
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
 AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
