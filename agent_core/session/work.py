@@ -121,11 +121,11 @@ class SessionWork(SessionParts):
                     return
             if isinstance(item, intents.Close):
                 break
-            if isinstance(item, intents.Rest):
-                if self._lie_down(worker):
-                    return
-                continue
             try:
+                if isinstance(item, intents.Rest):
+                    if self._lie_down(worker):
+                        return
+                    continue
                 # A stop also ends what is in the turn's way while another program holds the database.
                 with self._services.store.database.while_not(lambda: self._state == "stopping"):
                     self._do(item, worker)

@@ -153,6 +153,20 @@ def test_what_is_sent_while_it_lies_down_is_never_lost(tmp_path):
     assert asked == [f"turn {number}" for number in range(40)]
 
 
+def test_a_rest_that_fails_leaves_a_session_that_works(tmp_path):
+    def fails(session_id):
+        raise OSError("the folder of its walls is gone")
+
+    table = Table(tmp_path, say("One."), say("Two."), rests=fails)
+    table.turn("first")
+    table.session.send(intents.Rest())
+    assert table.wait(events.ErrorRaised).code == "crash"
+    assert not table.session.rests
+    assert table.turn("second", count=2).text == "Two."
+    table.session.close()
+    table.session.join(10)
+
+
 def test_a_session_at_rest_is_closed_without_being_woken(tmp_path):
     table = Table(tmp_path, say("One."))
     table.turn("first")
