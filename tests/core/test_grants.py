@@ -576,3 +576,24 @@ def test_both_ends_of_a_move_must_be_granted():
     assert not grants.covers(EditAction((moved,)), path_asked=True)
     grants.grant(EditAction((moved,)), path_asked=True)
     assert grants.covers(EditAction((moved,)), path_asked=True)
+
+
+# -- files --------------------------------------------------------------------------------------------------------
+
+
+def edit_of(path: str) -> EditAction:
+    return EditAction((FileDiff(path, (), 1, 0),))
+
+
+def test_every_change_is_none_that_a_path_rule_asks_about_and_a_file_that_may_be_read_lends_nothing():
+    grants = Grants()
+    grants.grant_edits()
+    assert grants.covers(edit_of("src/a.py"))
+    assert not grants.covers(edit_of(".git/config"), path_asked=True)
+    grants.grant_path(".git/config")
+    assert grants.covers(edit_of(".git/config"), path_asked=True), "unless it was allowed by its name"
+    assert not grants.covers(edit_of(".envrc"), path_asked=True)
+    grants.grant_path("skill/SKILL.md", read_only=True)
+    assert grants.covers(ReadAction("skill/SKILL.md"), path_asked=True)
+    assert not grants.covers(ReadAction("skill/SKILL.md", lends=("TOKEN",)), path_asked=True)
+    assert not grants.covers(edit_of("skill/SKILL.md"), path_asked=True)

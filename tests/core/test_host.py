@@ -508,3 +508,10 @@ def test_what_a_turn_looks_through_can_be_looked_through_before_it(start, tmp_pa
     host.recollect()
     host.recollect()
     assert made == [0] * bool(looks) + [1] * looks
+
+
+def test_to_act_alone_was_asked_for_in_the_folder_of_this_run_only(start, tmp_path):
+    host = start(mode="auto")
+    (tmp_path / "other").mkdir()
+    assert host.new().mode == "auto"
+    assert host.new(tmp_path / "other").mode == "ask"
