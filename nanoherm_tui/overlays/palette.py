@@ -239,13 +239,12 @@ class PaletteFoot(Painted):
     def __init__(self, kind: str) -> None:
         super().__init__(id="palette-foot")
         self._runs = kind in ("", "action")
+        self.has_hits = True
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        keys = hints(
-            look, [("Enter", t("palette.run" if self._runs else "palette.choose")), ("Esc", t("palette.close"))]
-        )
-        return flow(width, keys, look.style("text", "surface"), indent=2)
+        enter = [("Enter", t("palette.run" if self._runs else "palette.choose"))] if self.has_hits else []
+        return flow(width, hints(look, [*enter, ("Esc", t("palette.close"))]), look.style("text", "surface"), indent=2)
 
 
 class PaletteScreen(Overlay[str | None]):
@@ -286,9 +285,10 @@ class PaletteScreen(Overlay[str | None]):
         self._field = LineField(id="palette-field")
         self._list = PaletteList()
         self._count = PaletteCount(id="palette-count")
+        self._foot = PaletteFoot(self._kind)
 
     def compose(self) -> ComposeResult:
-        yield boxed(TypedLine(self._field, self._count), self._list, PaletteFoot(self._kind))
+        yield boxed(TypedLine(self._field, self._count), self._list, self._foot)
 
     def on_mount(self) -> None:
         placeholder = {
@@ -329,6 +329,9 @@ class PaletteScreen(Overlay[str | None]):
         self._list.show(grouped(hits, self._recent), t("palette.nothing", query=one_line(query)))
         self._count.words = t("palette.count", n=len(hits), total=len(self._items))
         self._count.refresh()
+        if self._foot.has_hits != bool(hits):
+            self._foot.has_hits = bool(hits)
+            self._foot.refresh(layout=True)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()

@@ -26,12 +26,16 @@ from nanoherm_tui.text import one_line
 
 class _Foot(Painted):
     on_fields = False
+    has_hits = True
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        keys = [("Enter", t("search.jump")), ("Tab", t("search.narrow")), ("Esc", t("search.close"))]
+        keys = [("Enter", t("search.jump"))] if self.has_hits else []
         if self.on_fields:
-            keys[1:2] = [(key("left") + " " + key("right"), t("search.change")), ("Tab", t("search.next_field"))]
+            keys += [(key("left") + " " + key("right"), t("search.change")), ("Tab", t("search.next_field"))]
+        else:
+            keys.append(("Tab", t("search.narrow")))
+        keys.append(("Esc", t("search.close")))
         rows = flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
         return rows[:2] if self.app.size.height < limits.SHORT else rows
 
@@ -92,6 +96,7 @@ class SearchScreen(Overlay[Hit | None]):
         self._list.show(answer.hits, self._words(answer))
         self._count.words = self._counted(answer)
         self._count.refresh()
+        self._tell()
         if self._goes and (answer.hits or not answer.left):
             self._goes = False
             self.action_choose()
@@ -150,8 +155,9 @@ class SearchScreen(Overlay[Hit | None]):
 
     def _tell(self) -> None:
         on_fields = self.focused is self._fields
-        if on_fields != self._foot.on_fields:
-            self._foot.on_fields = on_fields
+        has_hits = self.answer is None or bool(self.answer.hits or self.answer.left)
+        if (on_fields, has_hits) != (self._foot.on_fields, self._foot.has_hits):
+            self._foot.on_fields, self._foot.has_hits = on_fields, has_hits
             self._foot.refresh(layout=True)
 
     def on_descendant_focus(self) -> None:

@@ -210,7 +210,7 @@ def _thought_blocks(entry: Entry) -> Iterable[Thought | ThoughtText]:
 def _with_rows(card: Card, entry: Entry) -> Card:
     """The card with the rows it shows below its head: a failure's preview, the start of an opened result, or the end of
     what the person's own command wrote at length, where its errors stand."""
-    if not entry.open or not entry.text.strip():
+    if not entry.open or not _says_more(card, entry.text):
         return card
     lines = clean(entry.text).rstrip("\n").split("\n")
     if card.name == SHELL and lines[0].startswith("exit code "):
@@ -229,8 +229,13 @@ def can_open(entry: Entry) -> bool:
     if entry.kind == "user":
         return entry.text.count("\n") >= limits.USER_LINES
     if entry.kind == "card":
-        return bool(entry.text.strip())
+        return entry.card is not None and _says_more(entry.card, entry.text)
     return entry.kind == "thought"
+
+
+def _says_more(card: Card, result: str) -> bool:
+    """Whether a call's result is more than the outcome that its card tells in any case."""
+    return result.strip() not in ("", card.outcome)
 
 
 def _said(text: str) -> str:

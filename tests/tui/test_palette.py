@@ -128,8 +128,10 @@ async def test_chinese_finds_and_nothing_found_is_said():
         await pilot.pause()
         await pilot.press("时", "区")
         assert "1 of 8" in shown(app)
+        assert "Enter run" in shown(app)
         await pilot.press("x", "[")
         assert "Nothing is called 时区x[." in shown(app)
+        assert "Enter" not in shown(app)
         await pilot.press("enter")
         assert app.results == []
         await pilot.press("escape")

@@ -175,6 +175,7 @@ async def test_fields_narrow_the_search_down_and_say_what_the_words_of_the_query
         assert [line.strip() for line in around(screen).splitlines()[1:4]] == ["above", "only elsewhere", "below"]
         await stage.pilot.press("tab", "right")
         await stage.until(lambda: "No hits for elsewhere there." in shown(screen))
+        assert not screen._foot.has_hits
         assert screen._field.text == "elsewhere in:here"
         assert "in this folder" in fields(screen)
         await stage.until(lambda: bool(screen._folders))

@@ -361,6 +361,17 @@ def test_the_persons_own_command_goes_on_when_the_turn_ends_and_while_another_ca
     assert list(shown.running) == []
 
 
+@each_row(("text", "more"), [("+7 -4\n", False), ("+7 -4 in a.py", True), ("", False)])
+def test_details_do_not_say_again_what_a_card_says_in_any_case(text, more):
+    shown = model()
+    shown.apply(ev.ToolQueued("c1", "edit_file", "a.py"))
+    shown.apply(ev.finished(ToolResult("c1", "edit_file", text, outcome="+7 -4")))
+    shown.show_details(True)
+    (entry,) = shown.entries
+    assert bool(entry.blocks[0].rows) == more
+    assert shown.toggle(entry) == more
+
+
 @each_row("stored", [False, True])
 @each_row(
     ("text", "rows"),
