@@ -7,7 +7,9 @@ import pytest
 
 from agent_core import limits
 from agent_core.checkpoints import put_back
-from agent_core.checkpoints.records import FOLDER, NOTHING, UNKNOWN, file_state, link_state
+from agent_core.checkpoints.keeper import Options
+from agent_core.checkpoints.plan import Chain, fate
+from agent_core.checkpoints.records import FOLDER, NOTHING, UNKNOWN, Change, file_state, link_state
 from agent_core.safety.paths import PathRules, classify
 from tests.core.checkpoint_support import desks
 
@@ -76,3 +78,31 @@ def test_what_is_put_back_is_on_the_disk_before_it_is_noted_as_done(desk, monkey
     monkeypatch.setattr(desk.kept._records(), "end_rollback", lambda *args: (seen.append("noted"), end(*args)))
     assert desk.kept.roll_back("s", "u1").shown == ("a.txt",)
     assert seen == (["all", "noted"] if many else ["file", "noted"])
+
+
+def test_what_is_too_large_is_named_by_its_reason_and_not_kept(desk):
+    desk.options = Options(file=10)
+    with desk.turn("u1") as turn:
+        (desk.ws / "a.txt").write_bytes(b"more than ten bytes")
+        desk.write(turn, "a.txt", b"agent")
+    assert desk.plan("u1") == [("a.txt", "leave", "not kept: the file is too big")]
+    assert not desk.kept._records().has(file_state(b"more than ten bytes", None).digest)
+
+
+def test_a_link_that_has_taken_a_folders_place_leads_to_no_file_of_another(desk):
+    (desk.ws / "sub").mkdir()
+    with desk.turn("u1") as turn:
+        desk.write(turn, "sub/a.txt", b"agent")
+    (desk.ws / "sub").rename(desk.ws / "moved")
+    (desk.ws / "sub").symlink_to("moved")
+    ((shown, does, _),) = desk.plan("u1")
+    assert does == "leave", shown
+    assert desk.kept.roll_back("s", "u1").shown == ()
+    assert (desk.ws / "moved/a.txt").read_bytes() == b"agent"
+
+
+def test_content_that_gave_way_is_not_promised():
+    before, after = file_state(b"old", None), file_state(b"new", None)
+    chain = Chain(b"/ws/a", (Change(1, 1, b"/ws/a", "tool", before, after, "", 0),))
+    assert fate(chain, after, lambda digest: True) == ("restore", "")
+    assert fate(chain, after, lambda digest: False) == ("leave", "made_room")
