@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import PurePath
 from typing import Literal
 
@@ -12,7 +13,7 @@ from textual.message import Message
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.bodies import BLANK, Row, Span, plain
+from nanoherm_tui.panes.bodies import BLANK, Row, Span, Spans, plain
 from nanoherm_tui.panes.rows import RowsView
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut_path, one_line, width, wrap
@@ -57,13 +58,17 @@ def group_by_workspace(items: Sequence[SessionItem], current_id: str) -> list[tu
     ]
 
 
-def session_row(item: SessionItem, now: float, frame: int, *, current: bool, marked: bool = False) -> Row:
+def session_row(item: SessionItem, ago: str, frame: int, *, current: bool, marked: bool = False) -> Row:
     """One session's row; `frame` is the step of the running mark. `marked`: another is to be compared with it."""
-    bold = current or item.state == "unread"
-    state = ("bullet", "accent") if marked else _MARKS.get(item.state)
-    mark = Span(sym(state[0], frame), state[1], bold=True, mark=True) if state else Span(" ")
-    title = Span(one_line(item.title) or t("sessions.untitled"), bold=bold)
-    return Row((mark, Span(" "), title), (Span(age(now - item.updated), "muted"),), key=item.id)
+
+    @cache
+    def left() -> Spans:
+        bold = current or item.state == "unread"
+        state = ("bullet", "accent") if marked else _MARKS.get(item.state)
+        mark = Span(sym(state[0], frame), state[1], bold=True, mark=True) if state else Span(" ")
+        return mark, Span(" "), Span(one_line(item.title) or t("sessions.untitled"), bold=bold)
+
+    return Row(left, (Span(ago, "muted"),), key=item.id)
 
 
 class SessionsPane(RowsView):
@@ -120,7 +125,10 @@ class SessionsPane(RowsView):
         self._at = ""  # the session the cursor is on
         self._to_compare = ""  # the first of two to compare
         self._frame = 0
-        self._ages: tuple[str, ...] = ()
+        self._ages: dict[str, str] = {}
+        """How long ago each session was used, in words, as it is shown."""
+        self._made: dict[str, tuple[tuple[object, ...], Row]] = {}
+        """By session: what its row was made of, and the row. Of thousands a turn changes one."""
 
     def on_mount(self) -> None:
         self.set_interval(limits.AGE_EVERY, self._look_at_ages)
@@ -135,25 +143,19 @@ class SessionsPane(RowsView):
         self._items, self._current = items, current_id
         self.stale()
 
+    def refresh_look(self) -> None:
+        self._made.clear()
+        super().refresh_look()
+
     def tick(self, frame: int) -> None:
         """Step the running marks; `frame` counts quarters of a second."""
         self._frame = frame
         running = {item.id: item for item in self._items if item.state == "running"}
         if not running:
             return
-        now = time.time()
         for index, row in enumerate(self.rows):
             if row.key in running:
-                self.repaint_row(
-                    index,
-                    session_row(
-                        running[row.key],
-                        now,
-                        frame,
-                        current=row.key == self._current,
-                        marked=row.key == self._to_compare,
-                    ),
-                )
+                self.repaint_row(index, self._row(running[row.key]))
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -162,8 +164,7 @@ class SessionsPane(RowsView):
         return Row((Span(t("sessions.title"), bold=True),), count), BLANK
 
     def body(self, cells: int) -> Sequence[Row]:
-        now = time.time()
-        self._ages = self._ages_now(now)
+        self._ages = self._ages_now()
         if not self._items:
             return [Row((Span(line, "muted"),)) for line in wrap(t("sessions.empty", key="Ctrl+N"), max(cells, 1))]
         rows: list[Row] = []
@@ -171,13 +172,19 @@ class SessionsPane(RowsView):
             if rows:
                 rows.append(BLANK)
             rows.append(Row((Span(cut_path(one_line(heading), cells), "muted"),)))
-            rows += [
-                session_row(
-                    item, now, self._frame, current=item.id == self._current, marked=item.id == self._to_compare
-                )
-                for item in items
-            ]
+            rows += map(self._row, items)
+        self._made = {row.key: self._made[row.key] for row in rows if row.key}
         return rows
+
+    def _row(self, item: SessionItem) -> Row:
+        """The row of one session: the one there is, unless something in it has changed."""
+        current, marked = item.id == self._current, item.id == self._to_compare
+        facts = item, self._ages[item.id], current, marked, self._frame if item.state == "running" else 0
+        made = self._made.get(item.id)
+        if made is None or made[0] != facts:
+            row = session_row(item, self._ages[item.id], self._frame, current=current, marked=marked)
+            made = self._made[item.id] = facts, row
+        return made[1]
 
     def foot(self, cells: int) -> Sequence[Row]:
         if not self._items:
@@ -204,11 +211,12 @@ class SessionsPane(RowsView):
         self._at = self._current
         self.set_cursor(next((i for i, row in enumerate(self.rows) if row.key and row.key == self._current), None))
 
-    def _ages_now(self, now: float) -> tuple[str, ...]:
-        return tuple(age(now - item.updated) for item in self._items)
+    def _ages_now(self) -> dict[str, str]:
+        now = time.time()
+        return {item.id: age(now - item.updated) for item in self._items}
 
     def _look_at_ages(self) -> None:
-        if self._ages_now(time.time()) != self._ages:
+        if self._ages_now() != self._ages:
             self.stale()
 
     # -- keys ---------------------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """The session list: grouped, stable under the cursor, the same width everywhere, painted only on change."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from nanoherm_tui import i18n, symbols
-from nanoherm_tui.panes.sessions import SessionItem, SessionsPane, group_by_workspace
+from nanoherm_tui.panes.sessions import SessionItem, SessionsPane, group_by_workspace, session_row
+from nanoherm_tui.text import one_line
 from tests.tui.panes_app import PaneApp, lines, styles
 
 NOW = 1_700_000_000.0
@@ -80,6 +82,43 @@ async def test_ages_are_drawn_anew_only_when_one_of_them_reads_otherwise(clock):
         await pilot.pause()
         assert pane.paints == paints + 1
         assert lines(pane)[3].endswith(" 1m  ")
+
+
+async def test_of_very_many_sessions_only_rows_that_have_changed_are_made_and_only_those_seen_are_worked_out(
+    monkeypatch,
+):
+    made, worked_out = [], []
+
+    def counted(item, *args, **options):
+        made.append(item.id)
+        return session_row(item, *args, **options)
+
+    def cleaned(text):
+        worked_out.append(text)
+        return one_line(text)
+
+    monkeypatch.setattr("nanoherm_tui.panes.sessions.session_row", counted)
+    monkeypatch.setattr("nanoherm_tui.panes.sessions.one_line", cleaned)
+    many = [item(f"{n}", f"title {n}", ago=n) for n in range(2_000)]
+    pane = SessionsPane()
+    async with PaneApp(pane).run_test(size=(28, 20)) as pilot:
+        pane.update(many, "0")
+        await pilot.pause()
+        assert len(made) == 2_000
+        assert len(worked_out) <= 20
+        made.clear()
+        pane.update([many[0], replace(many[1], state="failed", title="renamed"), *many[2:]], "0")
+        await pilot.pause()
+        assert made == ["1"]
+        assert "✗ renamed" in lines(pane)[4]
+        pane.update([*many[:1], *many[2:]], "5")
+        await pilot.pause()
+        assert sorted(made) == ["0", "1", "5"]
+        assert "title 2 " in lines(pane)[4]
+        i18n.set_language("zh")
+        pane.refresh_look()
+        await pilot.pause()
+        assert "刚刚" in lines(pane)[4]
 
 
 async def test_a_row_shows_state_title_and_age():
