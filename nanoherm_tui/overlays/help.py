@@ -20,6 +20,7 @@ from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import width, wrap
+from nanoherm_tui.words.arguments import written
 
 _TWO_COLUMNS: Final = 70  # cells of text below which one column is more readable
 _KEYS: Final = 16  # cells of the column of keys
@@ -110,9 +111,10 @@ def _few(keys: Iterable[str]) -> str:
 def _command(action: Action) -> Line:
     """A slash command; an argument too long for the column of keys goes behind the words."""
     name = f"/{action.slash}"
-    if action.argument and width(f"{name} {action.argument}") <= _KEYS - 2:
-        return Line(f"{name} {action.argument}", _small(t(action.title)))
-    return Line(name, f"{_small(t(action.title))}  {action.argument}".rstrip())
+    argument = written(action.argument)
+    if argument and width(f"{name} {argument}") <= _KEYS - 2:
+        return Line(f"{name} {argument}", _small(t(action.title)))
+    return Line(name, f"{_small(t(action.title))}  {argument}".rstrip())
 
 
 def _small(title: str) -> str:

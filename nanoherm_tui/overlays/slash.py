@@ -13,6 +13,7 @@ from nanoherm_tui.overlays.popup import Popup
 from nanoherm_tui.strips import Part, look_of
 from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cells
+from nanoherm_tui.words.arguments import written
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Typed
@@ -73,7 +74,7 @@ def offers(draft: str, values_of: ValuesOf, others: Sequence[Typed] = ()) -> tup
 
 def _command(action: Action) -> Offer:
     text = f"/{action.slash}" + (" " if action.argument else "")
-    return Offer(f"/{action.slash}", t(action.help), text, not action.argument_required, action.argument)
+    return Offer(f"/{action.slash}", t(action.help), text, not action.argument_required, written(action.argument))
 
 
 def _typed(one: Typed) -> Offer:

@@ -8,11 +8,11 @@ from agent_core.text.image_refs import leading
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem
 from nanoherm_tui.history import History, Walk
-from nanoherm_tui.i18n import t
 from nanoherm_tui.panes import composer_messages as messages
 from nanoherm_tui.panes.composer_body import ComposerBody
 from nanoherm_tui.panes.entered import Command, OneMoreImage, Said, ShellCommand, entered
 from nanoherm_tui.panes.snippet_offers import SnippetOffers
+from nanoherm_tui.words.arguments import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -282,7 +282,7 @@ class ComposerWriting(ComposerBody):
                 self._sent_early = self.text  # it goes, or is told to be unknown, in a moment
             case SlashProblem():
                 self._problem_draft = draft.text
-                self._say(t(made.key, **made.params))
+                self._say(told(made))
             case Command():
                 self._history.add(text)
                 self._reset()

@@ -11,6 +11,7 @@ from nanoherm_tui.actions import BY_SLASH, SLASH_ACTIONS, Action, Slash, SlashPr
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.words import head, pair
 from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.words.arguments import written
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Typed
@@ -100,7 +101,7 @@ def know_typed(face: Face) -> None:
 
 
 def _help_line(action: Action) -> str:
-    written = ARGUMENTS.get(action.id, action.argument)
-    argument = f" {written}" if written else ""
+    argument = written(ARGUMENTS.get(action.id, action.argument))
+    argument = f" {argument}" if argument else ""
     remark = t("plain.help_here" if action.id == "help" else action.help)
     return f"  /{action.slash}{argument}  {pair(t(action.title), remark)}"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from nanoherm_tui.actions import Slash, SlashProblem
-from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.entered import OneMoreImage, ShellCommand, entered
 from nanoherm_tui.plain import commands
+from nanoherm_tui.words.arguments import told
 
 if TYPE_CHECKING:
     from nanoherm_tui.plain.face import Face
@@ -29,7 +29,7 @@ def take_message(face: Face, text: str) -> None:
             return
     made = entered(text, text.partition("\n")[0], face.typed_commands)
     if isinstance(made, SlashProblem):
-        face.say(t(made.key, **made.params))
+        face.say(told(made))
     elif isinstance(made, ShellCommand):
         if made.command:
             face.session.send(intents.Shell(made.command, made.private))

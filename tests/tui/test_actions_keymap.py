@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 
 import pytest
 from textual.keys import _character_to_key
@@ -11,6 +12,7 @@ from nanoherm_tui import actions
 from nanoherm_tui.actions import ACTIONS, BY_ID, BY_SLASH, Slash, SlashProblem, complete_slash, parse_slash
 from nanoherm_tui.i18n import LANGUAGES, set_language, t, texts
 from nanoherm_tui.keymap import Keymap, load_keymap, normalise, show
+from nanoherm_tui.words.arguments import STANDS_FOR, told, written
 from tests.rows import each_row
 
 
@@ -43,6 +45,16 @@ def test_every_action_has_words_in_both_languages():
 def test_the_words_of_actions_are_those_of_the_table():
     words = {key for key in texts("en") if key.startswith("actions.")}
     assert words == {key for a in ACTIONS for key in (a.title, a.help)}
+
+
+def test_what_an_argument_stands_for_is_in_the_interfaces_language_and_what_is_typed_is_not():
+    assert all(written(action.argument) == action.argument for action in ACTIONS)
+    set_language("zh")
+    assert written("<text>") == "<文字>"
+    assert written(BY_ID["worktree"].argument) == "[名称|list|remove 名称]"
+    assert told(parse_slash("/steer")) == "/steer 后面要写 <文字>。"
+    asked = {word for action in ACTIONS for word in re.findall("[a-z]+", action.argument)}
+    assert asked >= STANDS_FOR
 
 
 def test_no_key_depends_on_what_terminals_and_multiplexers_keep():
