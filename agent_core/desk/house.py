@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +38,7 @@ from agent_core.jobs.registry import Jobs
 from agent_core.llm import providers
 from agent_core.log import install_hooks
 from agent_core.log import setup as setup_log
+from agent_core.made_once import made_once
 from agent_core.mind.notebook import Notebook
 from agent_core.names import SEARCH_KEYS, TASKS_DIR, Mode
 from agent_core.ports.asking import Decided
@@ -294,7 +294,7 @@ class House:
 
     # -- what is kept -------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @made_once
     def checkpoints(self) -> Checkpoints:
         """What turns changed in files: to list, to plan a rollback, to look at (intents Rollback, RollbackRedo)."""
         from agent_core.checkpoints.keeper import Checkpoints

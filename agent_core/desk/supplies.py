@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from agent_core.desk.house import House
 from agent_core.errors import AgentError, MemoryFailure
 from agent_core.events import Notice
 from agent_core.knowledge import Expansion, Memory, Pending
+from agent_core.made_once import made_once
 from agent_core.mind.meter import Meter
 from agent_core.names import APPROVAL_POLICIES, SKILLS_DIR, ApprovalPolicy
 from agent_core.ports.extras import Extra, Opening
@@ -130,7 +130,7 @@ class Supplies(House):
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @made_once
     def searching(self) -> Search:
         """Search over all sessions, for who wants more than `search` gives."""
         from agent_core.store.search import Search
@@ -146,7 +146,7 @@ class Supplies(House):
 
     # -- servers ------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @made_once
     def servers(self) -> ServerDesk:
         """The MCP servers: to look at, to start anew, to log in at. Its methods read files."""
         from agent_core.extras.server_desk import Ground, ServerDesk  # no start waits for it
@@ -198,7 +198,7 @@ class Supplies(House):
 
     # -- what is remembered -------------------------------------------------------------------------------------------
 
-    @cached_property
+    @made_once
     def memory(self) -> Memories:
         """What is remembered over sessions."""
         if self.config.get("memory.engine") == "markdown":
@@ -219,14 +219,14 @@ class Supplies(House):
             with suppress(MemoryFailure):  # a turn tells it
                 self.memory.search("", 1)
 
-    @cached_property
+    @made_once
     def pending(self) -> PendingWrites:
         """Writes to memory and to skills that wait for a person."""
         from agent_core.memory.pending import PendingWrites
 
         return PendingWrites(self.places.data_home)
 
-    @cached_property
+    @made_once
     def memory_desk(self) -> MemoryDesk:
         """What a person does with what is remembered."""
         from agent_core.memory.desk import MemoryDesk
@@ -258,7 +258,7 @@ class Supplies(House):
 
         return memory_extra(seat, memories, opts, self.redact, self.connect, meter, put_aside)
 
-    @cached_property
+    @made_once
     def skills(self) -> SkillDesk:
         """What a person does with skills, and who finds and writes them."""
         from agent_core.skills.desk import SkillDesk, SkillGround
@@ -310,7 +310,7 @@ class Supplies(House):
         loaded = context_files.load(workspace, self.places)
         return self.redact(loaded.text), loaded.notices  # as what the model reads by a tool
 
-    @cached_property
+    @made_once
     def typed_commands(self) -> TypedCommands:
         """What a person may type after "/" that becomes a message: files of commands/, skills, prompts of servers."""
         from agent_core.desk import init_prompt
