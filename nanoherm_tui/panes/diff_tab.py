@@ -106,7 +106,8 @@ class DiffTab(Tabbed):
             words = t("dock.hint_hunk_short") if self._answers else t("dock.hint_hunk")
             hints.append((f"{key('dock_previous_hunk')} {key('dock_next_hunk')}".strip(), words))
         if any(row.key.startswith(FOLD) for row in self._body):
-            hints.append((key("dock_unfold"), t("dock.hint_unfold")))
+            here = self._folds.get(self._fold)
+            hints.append((key("dock_unfold"), t("dock.hint_fold" if here and here.shown else "dock.hint_unfold")))
         if self._diffs and not self._asking and cells >= limits.SPLIT_LEAST:
             hints.append((key("dock_split"), t("dock.hint_unified" if self._is_split(cells) else "dock.hint_split")))
         return hints
@@ -227,6 +228,7 @@ class DiffTab(Tabbed):
 
     def _go_to_fold(self, index: int) -> None:
         self._fold = self.rows[index].key
+        self.stale_foot()
         self.set_cursor(index)
         self.show_row(index)
 

@@ -16,6 +16,7 @@ from nanoherm_tui.text import width
 T = TypeVar("T")
 
 _GAPS = (3, 2, 1)  # blanks between two titles, the widest that fits
+_PAGED = 2  # the least between titles of a page: who has several pages need not crowd one
 _MORE = 2  # cells of the sign that leads on, with its blank
 
 
@@ -43,7 +44,7 @@ def pages(titles: Sequence[str], cells: int) -> list[range]:
     while start < len(sizes):
         end, used = start, _MORE if start else 0
         while end < len(sizes):
-            size = sizes[end] + (1 if end > start else 0)
+            size = sizes[end] + (_PAGED if end > start else 0)
             if end > start and used + size + (_MORE if end + 1 < len(sizes) else 0) > cells:
                 break
             used += size
@@ -65,7 +66,7 @@ def title_row(titles: Mapping[T, str], counted: Mapping[T, str], front: T, cells
     words = [(tabs[i], counted.get(tabs[i], titles[tabs[i]])) for i in page]
     signs = [(page.start - 1, page.start > 0), (page.stop, page.stop < len(tabs))]
     room = cells - _MORE * sum(there for _, there in signs)
-    if _row_of(words, 1) > room:
+    if _row_of(words, 1 if len(dealt) == 1 else _PAGED) > room:
         words = [(tabs[i], titles[tabs[i]]) for i in page]
     gap = next((gap for gap in _GAPS if _row_of(words, gap) <= room), 1)
     out: list[Title[T]] = []

@@ -68,7 +68,7 @@ def asked(app):
 
 @pytest.mark.parametrize(
     ("cells", "expected"),
-    [(11, [3]), (8, [1, 1, 1]), (9, [2, 1]), (1, [1, 1, 1]), (100, [3])],
+    [(11, [3]), (9, [1, 1, 1]), (10, [2, 1]), (1, [1, 1, 1]), (100, [3])],
 )
 def test_titles_are_dealt_out_to_pages_that_depend_on_the_width_alone(cells, expected):
     assert [len(page) for page in pages(["abc", "def", "ghi"], cells)] == expected

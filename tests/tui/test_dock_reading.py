@@ -557,14 +557,17 @@ async def test_unchanged_lines_unfold_and_fold_by_keys():
         await pilot.press("enter")
         assert not app.posted
         assert any(row.startswith("▐    ⋯   43 unchanged") for row in shown(dock))
+        assert any("Enter unfold " in row for row in shown(dock))
         await pilot.press("enter")
         await pilot.pause()
         rows = shown(dock)
         assert any(row.startswith("▐    ▾   43 unchanged lines") for row in rows)
         at = next(n for n, row in enumerate(rows) if "▾" in row)
         assert rows[at + 1 : at + 44] == [f"    {n}   line {n}" for n in range(14, 57)]
+        assert any("Enter fold " in row for row in rows)
         await pilot.press("f")
         assert any(row.startswith("▐    ⋯   37 unchanged lines") for row in shown(dock))
+        assert any("Enter unfold " in row for row in shown(dock)), "these are folded still"
         await pilot.press("space")
         await pilot.pause()
         assert "   100   line 100" in shown(dock) or any("line 100" in row.text for row in dock.rows)

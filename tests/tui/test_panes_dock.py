@@ -67,7 +67,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         dock.show_diffs([DATES, NEW])
         await pilot.pause()
         rows = [row.rstrip() for row in lines(dock)]
-    assert rows[0] == "  Result  Diff  Plan  Tasks  Context  File  Memory ⋯"
+    assert rows[0] == "  Result   Diff   Plan   Tasks   Context   File ⋯"
     assert rows[2:19] == [
         "  src/ledger/dates.py                          +3 −3",
         "    38   def parse_date(text: str) -> datetime:",
