@@ -179,7 +179,8 @@ class SessionsPane(RowsView):
     def _row(self, item: SessionItem) -> Row:
         """The row of one session: the one there is, unless something in it has changed."""
         current, marked = item.id == self._current, item.id == self._to_compare
-        facts = item, self._ages[item.id], current, marked, self._frame if item.state == "running" else 0
+        mark = sym("running", self._frame) if item.state == "running" else ""  # with reduced motion it stays the same
+        facts = item, self._ages[item.id], current, marked, mark
         made = self._made.get(item.id)
         if made is None or made[0] != facts:
             row = session_row(item, self._ages[item.id], self._frame, current=current, marked=marked)
