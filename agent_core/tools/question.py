@@ -91,4 +91,5 @@ def refusal(reply: Reply) -> str:
             "BLOCKED: this needs a person's consent and nobody is there. The call was not run; do what you can without."
         )
     words = f" The user says: {reply.text}" if reply.text else ""
-    return "The user refused this call. It was not run." + words + " Do not try the same thing another way."
+    # What the person says stands last: our own sentence behind it would read as theirs.
+    return "The user refused this call. It was not run. Do not try the same thing another way." + words
