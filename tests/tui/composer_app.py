@@ -105,7 +105,7 @@ async def type_keys(pilot, *keys):
 
 
 class ReportingApp(ComposerApp):
-    """F9 notes what was posted and the draft, and starts afresh; F10 writes all notes to a file and ends."""
+    """F9 notes what was posted and the draft, and starts afresh; F10 ends. The notes so far are in a file."""
 
     def __init__(self, report, **options):
         super().__init__(**options)
@@ -117,8 +117,10 @@ class ReportingApp(ComposerApp):
             self.notes.append((self.posted, self.composer.text))
             self.posted = []
             self.composer.clear_to_history()
+            whole = self.report.with_suffix(".new")
+            whole.write_text(repr(self.notes), encoding="utf-8")
+            whole.replace(self.report)
         elif event.key == "f10":
-            self.report.write_text(repr(self.notes), encoding="utf-8")
             self.exit()
 
 

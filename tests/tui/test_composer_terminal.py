@@ -142,11 +142,22 @@ class Terminal:
             self.child.send(chunk)
             self.read(gap)
 
+    def note(self):
+        """Have the app note what it has now; what is sent after that belongs to the next note."""
+        before, deadline = self._noted(), time.monotonic() + 20
+        self.press(F9)
+        while len(self._noted()) == len(before):
+            assert time.monotonic() < deadline, "nothing was noted"
+            self.read(0.02)
+
+    def _noted(self):
+        return literal_eval(self.report.read_text(encoding="utf-8")) if self.report.exists() else []
+
     def notes(self):
         """End the app and give its notes."""
         self.child.send("\x1b[21~")  # F10
         self.child.expect(pexpect.EOF)
-        return literal_eval(self.report.read_text(encoding="utf-8"))
+        return self._noted()
 
 
 F9 = "\x1b[20~"
@@ -202,7 +213,7 @@ def test_what_terminals_send_means_what_people_pressed(tmp_path):
     with Terminal(tmp_path) as terminal:
         for chunks, _, _ in cases.values():
             terminal.press(*chunks)
-            terminal.press(F9, gap=0.15)
+            terminal.note()
         notes = dict(zip(cases, terminal.notes(), strict=True))
     assert notes == {name: (posted, draft) for name, (_, posted, draft) in cases.items()}
 
@@ -213,7 +224,7 @@ def test_an_asking_panel_takes_nothing_from_somebody_who_is_typing(tmp_path):
     with Terminal(tmp_path, 0.4) as terminal:
         terminal.press(*text, gap=0.05)
         terminal.wait_for("Run this command?")
-        terminal.press(F9, gap=0.15)
+        terminal.note()
         ((posted, draft),) = terminal.notes()
     assert [how for how, _ in posted] == ["send", "send"]
     assert [words for _, words in posted] + [draft] == text.split("\r")
