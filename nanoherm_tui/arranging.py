@@ -90,7 +90,7 @@ class Arranging(App[int]):
             self.ticking.keep()
         if not panes.transcript:
             self.pane("dock" if panes.dock == "over" else "sessions").focus()
-        elif self.focused is None or not self.focused.display:
+        elif self.focused is None or not all(node.display for node in self.focused.ancestors_with_self):
             self.composer.focus()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -26,6 +26,8 @@ from nanoherm_tui.text import Cost, count, cut, duration, money, one_line
 EDGE = 2  # blank columns on both sides
 GAP = 3  # blanks between fields
 FIGURE = 5  # cells of a token figure
+TIME = 7  # cells of a time: "12m 05s"
+TIMED_FROM = 70  # columns from which it has them, however short it is
 COST = 6  # cells of a cost
 NOTHING = Cost(0.0)
 GOAL = 24  # a goal is cut at this, or at a fifth of a wide screen
@@ -83,7 +85,7 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
     fields = {
         "mode": mode,
         "sandbox": _sandbox(info, cells - text.width(info.mode) - GAP),
-        "activity": _activity(info, frame),
+        "activity": _activity(info, frame, cells),
         "waiting": _waiting(info, cells),
         "goal": _goal(info, cells),
         "context": _context(info),
@@ -137,15 +139,16 @@ def _joined(fields: Sequence[Spans]) -> Spans:
     return tuple(out)
 
 
-def _activity(info: StatusInfo, frame: int) -> Spans:
+def _activity(info: StatusInfo, frame: int, cells: int) -> Spans:
     if info.hint:
         return (Span(one_line(info.hint), "warn"),)
     if not (info.running or info.stopping):
         return ()
     mark = Span(sym("running", frame), "accent", bold=True, mark=True)
     words = t("status.stopping") if info.stopping else t("status.step", n=info.step) if info.step else ""
-    took = duration(info.seconds, running=True).rjust(FIGURE)
-    return (mark, Span(f" {words}"), Span(f" {took}", "muted")) if words else (mark, Span(f" {took}", "muted"))
+    time = duration(info.seconds, running=True)
+    took = Span(time if cells < TIMED_FROM else time.ljust(TIME), "muted")
+    return (mark, Span(f" {words}  "), took) if words else (mark, Span("  "), took)
 
 
 def _waiting(info: StatusInfo, cells: int) -> Spans:

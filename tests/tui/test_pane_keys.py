@@ -161,6 +161,19 @@ async def test_tab_in_an_idle_composer_does_nothing(tmp_path):
             assert app.composer.text == draft
 
 
+async def test_a_pane_that_a_resize_folds_leaves_the_keyboard_to_the_composer(tmp_path):
+    async with Stage(tmp_path, size=(200, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        for pane in (app.dock, app.sessions_pane):
+            await pilot.resize_terminal(200, 40)
+            await stage.until(lambda: app.panes.dock == "side")
+            pane.focus()
+            await stage.until(lambda pane=pane: app.focused in pane.walk_children(with_self=True))
+            await pilot.resize_terminal(80, 24)
+            await stage.until(lambda: app.panes.dock == "hidden")
+            await stage.until(lambda: app.composer.holds_focus)
+
+
 async def test_behind_an_overlay_no_caret_is_drawn(tmp_path):
     def carets(app):
         strips = app.composer._draft.render_lines(Region(0, 0, *app.composer._draft.size))

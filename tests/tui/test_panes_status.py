@@ -79,6 +79,9 @@ GROWING = [
     {"cost": Cost(98_765.4, at_least=True)},
     {"seconds": 0.0},
     {"seconds": 59.9},
+    {"seconds": 75.0},
+    {"seconds": 3_599.0},
+    {"seconds": 86_399.0},
 ]
 
 
