@@ -67,7 +67,7 @@ class SessionRollback:
             emit(nothing_to_redo() if is_redo else nothing_to_roll_back())
             return
         for path in done.paths:
-            self._files.forget(path)
+            self._files.roll_back(path)
         left = tuple(f"{path}: {why}" for path, why in done.left)
         emit(events.FilesRolledBack(done.turn_id, done.shown, left, is_redo))
         if done.shown:

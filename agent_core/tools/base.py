@@ -218,6 +218,13 @@ def check_seen(file: TextFile, ctx: ToolContext, *, quotes: bool = False) -> str
     seen = ctx.files.seen(file.verdict.path)
     if seen == file.digest:
         return ""
+    if ctx.files.rolled_back(file.verdict.path):
+        raise ToolFailure(
+            f"{shown} has been changed since you read it: the user rolled it back, or took a rollback of it back. "
+            "Nothing was written. Read it first, then change it.",
+            code="unseen_file",
+            outcome="rolled back",
+        )
     if seen is None:
         raise ToolFailure(
             f"{shown} exists and you have not read it, or not since this session was last opened. Read it first, then "

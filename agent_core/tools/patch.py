@@ -130,7 +130,7 @@ class _Work:
                     code="patch_not_found",
                     outcome="text not found",
                 )
-        elif place.disk is not None and not place.disk.is_link and self._ctx.files.seen(place.verdict.path):
+        elif place.disk is not None and not place.disk.is_link and self._was_seen(place):
             self._check_seen(place)
         place.is_there = False
 
@@ -159,7 +159,7 @@ class _Work:
                 code="stale_file",
                 outcome="there already",
             )
-        if source.text is None and source.disk is not None and self._ctx.files.seen(source.verdict.path):
+        if source.text is None and source.disk is not None and self._was_seen(source):
             self._check_seen(source)
         target.text, target.is_there = source.text, True
         target.came_from, target.file = source.came_from or source, source.file
@@ -209,6 +209,11 @@ class _Work:
         assert origin.file is not None
         place.file = origin.file
         return origin.file.decoded.text
+
+    def _was_seen(self, place: _Place) -> bool:
+        """Whether the model knows this file, or knew it until it was rolled back."""
+        path = place.verdict.path
+        return self._ctx.files.seen(path) is not None or self._ctx.files.rolled_back(path)
 
     def _check_seen(self, place: _Place) -> None:
         if place.file is None and place.disk is not None:

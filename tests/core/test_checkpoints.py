@@ -391,7 +391,8 @@ def test_a_session_rolls_back_tells_the_model_and_takes_it_back(table, desk):
     assert [(m.rollback.paths, m.rollback.redo) for m in notes] == [(("a.txt",), False), (("a.txt",), True)]
     assert all("a.txt" in m.text for m in notes)
     results = [m.result for m in t.model.requests[3].messages if m.result is not None]
-    assert "Read it first" in results[-1].text, "the model does not write over what it has not seen again"
+    assert "the user rolled it back" in results[-1].text, "the model does not write over what it has not seen again"
+    assert "you have not read it" not in results[-1].text
     assert file.read_text() == "agent\n"
 
 
