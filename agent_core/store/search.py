@@ -43,7 +43,7 @@ _ANY: Final = Filters()
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A message in which everything that was looked for stands; the best comes first."""
+    """A message in which everything that was looked for stands; the best comes first, one of a tool's card."""
 
     session: SessionRow
     message_uid: str
@@ -78,7 +78,7 @@ class Found:
     behind: bool = False
     """The index cannot be brought up to date: what was written lately is not found."""
     total: int = 0
-    """How many messages there are that fit, those of `hits` among them; 0: they were not to be counted."""
+    """How many hits there are: messages, where not all are shown; 0: they were not to be counted."""
     is_more: bool = False
     """Or even more than `total`."""
 
@@ -171,7 +171,9 @@ class Search:
                 asking = _Asking(query, filters if workspace is None else replace(filters, workspace=workspace),
                                  limit, leave_out, agents, size)  # fmt: skip
                 hits = self._ask(asking)
-                total, is_more = self._count(asking) if count else (0, False)
+                # Where there are no more than asked for, these are all; of more, messages are counted, not looked at.
+                more = count and len(hits) >= limit
+                total, is_more = self._count(asking) if more else (len(hits) if count else 0, False)
             except sqlite3.Error as error:
                 self._close_reader()
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
@@ -311,9 +313,10 @@ class Search:
         return own, sources.keys() - own if asking.agents else frozenset()
 
     def _hits(self, asking: _Asking, ranked: Sequence[Candidate], limit: int) -> list[SearchHit]:
-        """What the index has found, as far as it is in a conversation now and fits."""
+        """What the index has found, as far as it is in a conversation now and fits; of a tool's card the best of it."""
         hits: list[SearchHit] = []
         rows: dict[str, SessionRow] = {}
+        cards: set[tuple[str, str]] = set()
         with self._db.read() as c:
             for session, uid, rank in narrow(c, ranked, asking.filters) if of_messages(asking.filters) else ranked:
                 try:
@@ -326,6 +329,10 @@ class Search:
                     continue
                 shown = snippet(found, asking.query.needles, asking.size)
                 where = shown.passage
+                if where.call_id:
+                    if (session, where.call_id) in cards:  # a call's words and its result's: one card shows both
+                        continue
+                    cards.add((session, where.call_id))
                 hits.append(
                     SearchHit(
                         row, uid, where.speaker, where.call_id, created, shown.text, shown.marks, shown.found, rank,

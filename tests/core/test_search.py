@@ -489,6 +489,29 @@ def test_what_sub_agents_said_comes_behind_all_else_and_not_at_all_to_a_model(ro
     assert search.find("needle", wait=30.0).hits == ()
 
 
+def test_what_one_card_shows_is_one_hit_and_counted_once(room):
+    store, search = room
+    session = store.create("/w").id
+    written = (
+        FileDiff("a.py", (Hunk(0, 1, (DiffLine("add", "needle = 1", None, 1),)),), 1, 0),
+        FileDiff("b.py", (Hunk(0, 1, (DiffLine("add", "needle = 2", None, 1),)),), 1, 0),
+    )
+    calls = tuple(
+        ToolCall(diff.path, "write_file", {"path": diff.path, "content": diff.hunks[0].lines[0].text})
+        for diff in written
+    )
+    for call in calls:
+        store.append(session, Message("assistant", "Written.", tool_calls=(call,)))
+    for call, diff in zip(calls, written, strict=True):
+        store.append(session, tool(ToolResult(call.id, "write_file", "Created.", diffs=(diff,))))
+    found = search.find("needle", wait=30.0, count=True)
+    assert sorted(hit.call_id for hit in found.hits) == ["a.py", "b.py"]
+    assert (found.total, found.is_more) == (2, False)
+    one = search.find("needle", wait=30.0, limit=1, count=True)
+    assert len(one.hits) == 1
+    assert one.total == 4, "of what is not shown the messages are counted"
+
+
 def test_who_asks_while_the_index_grows_is_told_how_much_is_left(room):
     store, search = room
     session, slices = store.create("/w").id, 15
