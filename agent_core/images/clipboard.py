@@ -21,6 +21,8 @@ _TYPES: Final = ("image/png", "image/jpeg", "image/webp", "image/bmp", "image/gi
 _MAC_SCRIPT: Final = ("osascript", "-e", "the clipboard as «class PNGf»")
 _MAC_ANSWER: Final = re.compile(rb"\xc2\xabdata PNGf([0-9A-F]+)\xc2\xbb")
 NAME: Final = "clipboard"
+_TEXT: Final = "Text is pasted by the terminal's own key, often Ctrl+Shift+V or Cmd+V."
+"""Who presses the key for images mostly has a text there."""
 
 
 def read(env: Mapping[str, str], platform: str = sys.platform) -> bytes:
@@ -42,14 +44,15 @@ def read(env: Mapping[str, str], platform: str = sys.platform) -> bytes:
         raise AgentError(
             "clipboard_remote",
             "The clipboard is on the other machine and cannot be read through SSH. Copy the file here and add it with "
-            "/image PATH.",
+            f"/image PATH. {_TEXT}",
         )
     else:
         raise AgentError(
-            "clipboard_none", "There is no desktop here, and so no clipboard with images. Add a file with /image PATH."
+            "clipboard_none",
+            f"There is no desktop here, and so no clipboard with images. Add a file with /image PATH. {_TEXT}",
         )
     if not data:
-        raise AgentError("clipboard_no_image", "There is no image on the clipboard.")
+        raise AgentError("clipboard_no_image", f"There is no image on the clipboard. {_TEXT}")
     return data
 
 
@@ -76,7 +79,8 @@ class _Clipboard:
         """What the program writes, not more than an image may have and one byte. Raises AgentError."""
         program = shutil.which(argv[0], path=self._env.get("PATH", ""))
         if program is None:
-            text = f"{argv[0]} is missing, the program that reads the clipboard here. Install it, or use /image PATH."
+            text = f"{argv[0]} is missing, the program that reads the clipboard here. Install it, or use /image PATH. "
+            text += _TEXT
             raise AgentError("clipboard_program", text, program=argv[0])
         most = 2 * limits.IMAGE_FILE + limits.KB if argv is _MAC_SCRIPT else limits.IMAGE_FILE + 1
         late = CancelScope()

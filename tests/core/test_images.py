@@ -339,6 +339,7 @@ def test_without_an_image_there_the_reason_is_told(tmp_path, programs, env, plat
         clipboard_image.read(clipboard(tmp_path, **programs) | env, platform)
     assert caught.value.code == code
     assert words in caught.value.text
+    assert "Text is pasted by the terminal's own key" in caught.value.text
 
 
 def test_a_clipboard_that_does_not_answer_is_given_up(tmp_path, monkeypatch):
