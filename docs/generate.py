@@ -17,6 +17,7 @@ from agent_core.config import schema, tighten
 from agent_core.names import MODES_READ_ONLY
 from agent_core.safety import policy, protected, shell_trust
 from agent_core.workspace import fixed_places
+from docs import mouse
 from nanoherm_tui import i18n
 from nanoherm_tui.actions import ACTIONS, CONTEXTS
 from nanoherm_tui.keymap import show
@@ -100,6 +101,12 @@ def keys_page() -> str:
                 name = "fixed" if action.fixed else f"`{action.id}`"
                 out.append(f"| {keys} | {_words(action)} | {name} |")
         out.append("")
+    out += [
+        "## By the mouse\n",
+        "Nothing is to be had by the mouse alone; these are the default keys.\n",
+        mouse.table(),
+        "",
+    ]
     out += ["## Slash commands\n", "| command | does |", "|---|---|"]
     for action in ACTIONS:
         if action.slash:

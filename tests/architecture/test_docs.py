@@ -2,7 +2,9 @@ import re
 
 import pytest
 
+from docs import mouse
 from docs.generate import HERE, PAGES
+from nanoherm_tui.actions import BY_ID
 from tests.architecture.test_imports import ROOT
 
 TOPS = ("agent_core", "nanoherm_tui", "tests")
@@ -11,6 +13,17 @@ TOPS = ("agent_core", "nanoherm_tui", "tests")
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_page_is_up_to_date(name):
     assert (HERE / name).read_text("utf-8") == PAGES[name](), "run make docs"
+
+
+def test_whatever_the_mouse_does_has_a_key():
+    tui = ROOT / "nanoherm_tui"
+    handler = re.compile(r"def _?on_(?:click|mouse_\w+)\(self")
+    handling = {str(path.relative_to(tui)) for path in tui.rglob("*.py") if handler.search(path.read_text("utf-8"))}
+    assert {room for deed in mouse.DEEDS for room in deed.rooms} == handling
+    for deed in mouse.DEEDS:
+        assert deed.actions or deed.keys, deed.what
+        for name in deed.actions:
+            assert BY_ID[name].keys, f"{deed.what}: {name} has no key"
 
 
 @pytest.mark.parametrize("page", ["docs/safety.md", "SECURITY.md", "docs/hooks.md"])
