@@ -106,7 +106,7 @@ def _check(entry: Any) -> Check | str:
         return "run must be a command, a text or a list of words"
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         return "timeout must be a number of seconds"
-    return Check(tuple(patterns), run.strip(), min(float(seconds), limits.AFTER_EDIT_TOTAL))
+    return Check(tuple(patterns), run.strip(), float(min(seconds, limits.AFTER_EDIT_TOTAL)))
 
 
 def names(checks: Iterable[Check]) -> Iterator[str]:

@@ -302,7 +302,7 @@ def _document(data: bytes, path: Path) -> Document:
         found = json.loads(data.decode("utf-8-sig") or "{}")
     except json.JSONDecodeError as error:
         raise _failed(path, f"is no JSON ({error.msg})", error.lineno) from None
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # no UTF-8, nested too deeply, a number of thousands of digits
         raise _failed(path, "is no JSON text") from None
     if not isinstance(found, dict):
         raise _failed(path, "is no JSON object", 1)

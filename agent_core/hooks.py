@@ -132,7 +132,7 @@ def parse(data: bytes, file: str) -> tuple[Hook, ...]:
         raise _bad(file, error.lineno, f"this is not JSON ({error.msg})") from None
     except _Twice as twice:
         raise _bad(file, _line_of(text, twice.key), f"{twice.key} stands there twice") from None
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # no UTF-8, nested too deeply, a number of thousands of digits
         raise _bad(file, 1, "this is not a JSON text") from None
     events = document.get("hooks") if isinstance(document, dict) else None
     if not isinstance(events, dict):
@@ -202,7 +202,7 @@ def _entry(event: Event, entry: object, source: str, *, by_json: bool = False) -
             yield None, "timeout must be a number of seconds"
         else:
             closed = any(one.get(name) is True for name in ("fail_closed", "failClosed"))
-            seconds = min(float(seconds), limits.HOOK_TIMEOUT)
+            seconds = float(min(seconds, limits.HOOK_TIMEOUT))
             yield Hook(event, command.strip(), source, matcher.strip() or "*", seconds, by_json, closed), ""
 
 

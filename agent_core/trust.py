@@ -170,7 +170,7 @@ def offered(places: Places, hide: Callable[[str], str] = redact) -> Offer:
         *(Row(_relative(path, root), "problem", words) for path, words in found.problems),
     ]
     # Written out first: what hides a key also takes escape sequences out, and nothing is to go without a word.
-    rows = [replace(row, words=_bounded(hide(printable(row.words)))) for row in rows]
+    rows = [replace(row, words=_shown(printable(row.words), hide)) for row in rows]
     if (more := len(rows) - limits.TRUST_ROWS) > 0:
         words = f"{more:,} more lines are not shown. Look into the files before you trust them."
         rows = [*rows[: limits.TRUST_ROWS], Row("", "problem", words)]
@@ -303,10 +303,12 @@ def _server(name: str, entry: object) -> str:
     """What starting a server means: its whole command line, or whom it talks to."""
     if not isinstance(entry, Mapping):
         return f"{name}: {_value(entry)}"
-    command, args = entry.get("command"), entry.get("args")
-    words = [command, *(args if isinstance(args, list) else [])] if command else [entry.get("url", "?")]
-    rest = {key: value for key, value in entry.items() if key not in ("command", "args", "url")}
-    return f"{name}: {' '.join(map(str, words))}" + (f"  {_value(rest)}" if rest else "")
+    rest, words = dict(entry), []
+    for key in ("command", "args") if entry.get("command") else ("url",):
+        value = rest.pop(key, None)
+        words += value if isinstance(value, list) else [] if value is None else [value]
+    # What is not told as the line is told by its key, whatever a reader of the entry makes of it.
+    return f"{name}: {' '.join(map(str, words)) or '?'}" + (f"  {_value(rest)}" if rest else "")
 
 
 def _settings(places: Places, offer: Offer) -> Iterator[Row]:
@@ -344,12 +346,13 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _bounded(words: str) -> str:
+def _shown(written: str, hide: Callable[[str], str]) -> str:
     """A line as it may be shown. What is left out of it is said: nobody accepts what they cannot see."""
-    more = len(words) - limits.TRUST_ROW_CHARS
-    if more <= 0:
-        return words
-    return f"{words[: limits.TRUST_ROW_CHARS]} [{more:,} more characters: look into the file]"
+    words = hide(written)
+    key = "" if words == written else " [what looks like a key is left out: look into the file]"
+    if (more := len(words) - limits.TRUST_ROW_CHARS) > 0:
+        words = f"{words[: limits.TRUST_ROW_CHARS]} [{more:,} more characters: look into the file]"
+    return words + key
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -182,7 +182,10 @@ def _value(node: Node) -> Any:
         constructor = yaml.constructor.SafeConstructor()
         number = cast("yaml.ScalarNode", node)
         try:
-            return constructor.construct_yaml_int(number) if kind == "int" else constructor.construct_yaml_float(number)
+            if kind == "float":
+                return constructor.construct_yaml_float(number)
+            whole = constructor.construct_yaml_int(number)
+            return whole if abs(whole) <= limits.WHOLE else text  # in hexadecimal it may be one that nothing can print
         except ValueError:
             return text
     return text

@@ -143,7 +143,9 @@ def model_windows(body: bytes) -> dict[str, int]:
         meta = item.get("meta")
         told = [item.get(key) for key in _WINDOWS]
         told += [meta.get(key) for key in ("n_ctx", "n_ctx_train")] if isinstance(meta, dict) else []
-        window = next((n for n in told if isinstance(n, int) and not isinstance(n, bool) and n > 0), None)
+        window = next(
+            (n for n in told if isinstance(n, int) and not isinstance(n, bool) and 0 < n <= limits.TOKENS), None
+        )
         if window is not None:
             out[name] = window
     return out

@@ -354,7 +354,7 @@ def _context_limit(message: str, body: Any) -> int | None:
     """The model's context length in tokens, when the error tells."""
     error = body.get("error", body) if isinstance(body, dict) else {}
     n_ctx = error.get("n_ctx") if isinstance(error, dict) else None
-    if isinstance(n_ctx, int):
+    if isinstance(n_ctx, int) and 0 < n_ctx <= limits.TOKENS:
         return n_ctx
     for pattern in _LIMITS:
         if found := pattern.search(message):

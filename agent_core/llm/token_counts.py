@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from agent_core import limits
 from agent_core.messages import Usage
 
 
@@ -51,6 +51,6 @@ def _first_count(data: Mapping[str, Any], *names: str) -> int | None:
                 value = float(value)
             except ValueError:
                 continue
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= limits.TOKENS:
             return int(value)
     return None

@@ -364,6 +364,7 @@ class _Reader:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
             raise _Wrong(f"has a {name} that is no number of seconds above 0", "mcp_entry_seconds", key=name)
+        value = min(value, float(limits.WHOLE))  # a whole number may be larger than any of the others
         if unit == 1.0 and value > limits.MCP_SECONDS_MOST:  # other tools count in milliseconds
             words = (
                 f"{self._entry.place}: {name} {value:g} of {printable(self._entry.name)} is taken for milliseconds; "

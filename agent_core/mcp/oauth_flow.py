@@ -220,7 +220,7 @@ def _renewal(lasts: object) -> float:
     """When a token is to be renewed that lasts so many seconds; 0 where that is not said."""
     try:
         seconds = float(lasts) if isinstance(lasts, int | float | str) else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     if not 0 < seconds < _FOR_EVER:
         return 0.0

@@ -91,7 +91,9 @@ def fits(value: Any, expected: str) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+            return (isinstance(value, int) and not isinstance(value, bool)) or (
+                isinstance(value, float) and math.isfinite(value)
+            )
         case "boolean":
             return isinstance(value, bool)
         case "array":

@@ -87,6 +87,7 @@ def test_a_problem_says_what_to_send(given_, words):
         ("null", ["integer", "null"], None),
         (5, ["string", "integer"], 5),
         ("x", ["integer"], "x"),
+        (10**400, ["number"], 10**400),
     ],
 )
 def test_of_several_types_the_first_that_fits_is_taken(value, types, taken):

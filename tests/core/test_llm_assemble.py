@@ -280,6 +280,11 @@ class TestTheEnd:
         ({"prompt_tokens": 9, "completion_tokens": 1, "cached_tokens": 0}, Usage(9, 1, 10, 0)),
         ({"prompt_tokens": 0, "completion_tokens": 0}, None),
         ({"prompt_tokens": float("nan"), "completion_tokens": True, "total_tokens": "x"}, None),
+        (
+            {"prompt_tokens": 10**400, "completion_tokens": 10**30, "total_tokens": "1e300"},
+            None,
+        ),  # nobody can keep them
+        ({"prompt_tokens": 10**30, "input_tokens": 9, "completion_tokens": 1}, Usage(9, 1, 10)),
         ({}, None),
         (None, None),
     ],

@@ -191,3 +191,4 @@ def test_keys_in_an_entry_are_known_for_what_they_are_and_never_shown(found):
 
 def test_a_time_is_never_longer_than_an_hour(found):
     assert entry(found, {"command": "a", "timeout": 10**12}).timeout == limits.MCP_SECONDS_MOST
+    assert entry(found, {"command": "a", "timeout": 10**400}).timeout == limits.MCP_SECONDS_MOST

