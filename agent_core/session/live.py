@@ -14,6 +14,13 @@ _MOVES = (intents.Undo, intents.Redo, intents.Rewind, intents.Resend, intents.Re
 """What changes which words the conversation holds: never under a running turn."""
 
 
+_LATE = (
+    intents.Steer, intents.Queue, intents.Submit, intents.Redirect, intents.Resend, intents.TextTaken,
+    intents.Interrupt, intents.Answer,
+)  # fmt: skip
+"""What is still heeded when the session was closed: what a person said, and what its end may wait for."""
+
+
 def busy() -> events.Notice:
     return events.Notice("busy", "A turn is running. Stop it first, then do this again.", "warning")
 
@@ -32,12 +39,17 @@ class LiveSession(SessionWork):
                 self._new_worker(first)
 
     def close(self) -> None:
-        """Stop the turn and end the worker; `join` waits for that."""
+        """Stop the turn and end the worker; `join` waits for that. What is said from here on waits for who opens the
+        session again, and no command is begun any more."""
         with self._lock:
-            if self.rests and not self.farewell:
-                self._is_closed = True
+            if self._is_closed:
                 return
-        self.send(intents.Close())
+            works = not self.rests or self.farewell
+            if works:
+                self.start()
+            self._is_closed = True
+        if works:
+            self._give(intents.Close())
 
     def join(self, seconds: float) -> None:
         """Wait at most `seconds` for the worker and for the person's own commands."""
@@ -51,7 +63,7 @@ class LiveSession(SessionWork):
 
     def send(self, intent: intents.Intent) -> None:
         with self._lock:
-            if self._is_closed:
+            if self._is_closed and not isinstance(intent, _LATE):
                 return
             if isinstance(intent, intents.Rest):  # it counts as no use of the session
                 if self._worker is not None:
@@ -90,9 +102,8 @@ class LiveSession(SessionWork):
             self._texts.taken(intent.text)
         elif isinstance(intent, intents.Shell):
             with self._lock:
-                worker = self._worker
-            assert worker is not None
-            self._commands.start(intent, worker)
+                if self._worker is not None and not self._is_closed:  # it may have been closed just now
+                    self._commands.start(intent, self._worker)
         elif isinstance(intent, intents.Compact):
             with self._lock:
                 if self._has_turn:
@@ -131,6 +142,9 @@ class LiveSession(SessionWork):
         message = user(intent.text, intent.images if isinstance(intent, intents.Submit) else ())
         request: CancelScope | None = None
         with self._lock:
+            if self._is_closed:
+                self._texts.give_back(message)
+                return
             self._turns.returns.person_spoke()
             if not self.busy:
                 # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
@@ -147,7 +161,10 @@ class LiveSession(SessionWork):
 
     def _move(self, intent: _Move) -> None:
         with self._lock:
-            if self._has_turn or (self.busy and isinstance(intent, intents.Resend | intents.Retry)):
+            if self._is_closed:
+                if isinstance(intent, intents.Resend):
+                    self._texts.give_back(user(intent.text))
+            elif self._has_turn or (self.busy and isinstance(intent, intents.Resend | intents.Retry)):
                 self._emit(busy())
                 if isinstance(intent, intents.Resend):
                     self._texts.give_back(user(intent.text))

@@ -143,7 +143,11 @@ class SessionWork(SessionParts):
         while worker.elsewhere is not None:
             with suppress(queue.Empty):
                 return worker.inbox.get(timeout=worker.pause)
-            self._history.read_along(worker)
+            try:
+                self._history.read_along(worker)
+            except Exception as error:  # the worker outlives it, and tries again behind what comes next
+                worker.tell_failure(error)
+                break
         return worker.inbox.get()
 
     def _lie_down(self, worker: Worker) -> bool:

@@ -222,3 +222,22 @@ def test_a_queued_message_keeps_it_awake_until_it_was_answered(tmp_path):
     said = [message.text for message in table.store.messages(table.session.id) if message.role == "user"]
     assert said == ["work", "later"]
     rest(table)
+
+
+@pytest.mark.parametrize("rested", [False, True])
+def test_what_is_said_to_a_session_that_was_closed_waits_for_who_opens_it_again_and_begins_nothing(tmp_path, rested):
+    table = Table(tmp_path, say("One."))
+    table.turn("first")
+    if rested:
+        rest(table)
+    table.session.close()
+    for intent in (intents.Submit("late"), intents.Queue("later"), intents.Resend("x", "again")):
+        table.session.send(intent)
+    table.session.send(intents.Shell("touch made"))
+    table.session.join(10)
+    table.session.close()
+    assert [event.text for event in table.of(events.TextReturned)] == ["late", "later", "again"]
+    assert [text for _, text in table.kept[-1].texts] == ["late", "later", "again"], "noted, should nobody hear it"
+    assert not table.session.busy
+    assert table.of(events.ToolQueued) == []
+    assert not (table.workspace / "made").exists()

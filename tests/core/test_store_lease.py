@@ -468,6 +468,20 @@ def test_a_stop_ends_the_waiting_and_gives_the_text_back(two, intent):
     assert [m.text for m in a.store.messages(a.session.id)] == ["first", "hello", "second", "done by a"]
 
 
+def test_reading_along_that_fails_leaves_a_session_that_works(two, monkeypatch):
+    a, b = two
+    a.session.send(intents.Submit("second"))
+    until(lambda: len(a.model.requests) == 2)
+    b.session.start()
+    b.wait(events.HeldElsewhere)
+    monkeypatch.setattr(b.store, "has_moved", lambda _: {}["unforeseen"])
+    b.wait(events.ErrorRaised)
+    monkeypatch.undo()
+    a.go.set()
+    b.turn("from b")
+    assert [m.text for m in b.store.messages(b.session.id)][-3:] == ["done by a", "from b", "b answers"]
+
+
 def test_of_a_long_session_only_the_end_is_read_along(two, monkeypatch):
     a, b = two
     monkeypatch.setattr(limits, "HISTORY_TOLD", 2)
