@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn
@@ -106,12 +107,22 @@ class Entries:
     def forget(self, id: str) -> tuple[Memory, ...]:
         """As `Memories.forget`."""
 
+        marked = False
+
         def edit(entries: Document) -> bool:
+            nonlocal marked
             entries.remove(_find(entries, id))
             self._forgotten.add(id)  # first: a kill in between leaves it forgotten
+            marked = True
             return True
 
-        self._change(edit)
+        try:
+            self._change(edit)
+        except MemoryFailure:
+            if marked:  # its text is still there, so that it must be possible to forget it again
+                with suppress(MemoryFailure):
+                    self._forgotten.discard(id)
+            raise
         return tuple(memory for memory in self.list() if id in memory.derived)
 
     def _change(self, edit: Callable[[Document], bool]) -> bool:
@@ -155,6 +166,8 @@ def _parsed(text: str, path: Path) -> Document:
         refuse(f"is no JSON ({error.msg})", error.pos)
     except RecursionError:
         refuse("is no JSON that anybody would write: it is nested too deeply", 0)
+    except ValueError:  # of thousands of digits
+        refuse("is no JSON that anybody would write: a number in it is too long", 0)
     if not isinstance(found, list):
         refuse("is no JSON list", 0)
     ids: set[str] = set()

@@ -11,6 +11,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
@@ -171,8 +172,14 @@ class Pages:
             if change.after != change.before:
                 if forgets:
                     self._forgotten.add(forgets)  # first: a kill in between leaves it forgotten
-                self._forgotten.discard(*(_id(target, text) for text in change.after if text not in change.before))
-                store_file.save(path, formed(change.after))
+                try:
+                    self._forgotten.discard(*(_id(target, text) for text in change.after if text not in change.before))
+                    store_file.save(path, formed(change.after))
+                except MemoryFailure:
+                    if forgets:  # it is still there, so that it must be possible to forget it again
+                        with suppress(MemoryFailure):
+                            self._forgotten.discard(forgets)
+                    raise
             return change
 
     def _planned(self, target: Target, steps: Sequence[Operation]) -> Change:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import stat
 import subprocess
@@ -23,6 +24,7 @@ from agent_core.errors import MemoryFailure
 from agent_core.extras.memory import BEGIN, END, MemoryOptions, memory_extra
 from agent_core.knowledge import Memory
 from agent_core.memory.entries import Entries
+from agent_core.memory.markdown import Pages
 from agent_core.mind.meter import Meter
 from agent_core.session.services import Connection, Seat
 from tests.core.session_support import Table, call, say
@@ -138,6 +140,29 @@ def test_an_edited_memory_has_been_confirmed_and_a_forgotten_one_names_what_buil
         store.forget(root.id)
     assert store.add(edited) == edited  # taken back
     assert {memory.id for memory in store.list()} == {root.id, leaf.id}
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow beyond 4 KB, as on a disk with little room."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("engine", ["bm25", "markdown"])
+def test_what_could_not_be_forgotten_is_still_there_and_can_be_forgotten_again(tmp_path, engine, full_disk):
+    store = Entries(tmp_path / "memory.json", hide)
+    if engine == "markdown":
+        store = Pages(tmp_path / "memories", hide, {"memory": 20_000, "user": 20_000})
+    kept = [store.add(fact(f"{number} " + "filler " * 120)) for number in range(8)]
+    full_disk()
+    with pytest.raises(MemoryFailure, match="could not be written"):
+        store.forget(kept[0].id)
+    assert [memory.id for memory in store.list()] == [memory.id for memory in kept]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    store.forget(kept[0].id)
+    assert len(store.list()) == 7
 
 
 ADDS = """
