@@ -7,6 +7,7 @@ of both sides' requests live apart: the same one may be in flight both ways (R5)
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,8 @@ from agent_core.mcp import protocol
 from agent_core.mcp.protocol import Refused
 from agent_core.mcp.words import Json, ServerFailure
 from agent_core.records import dataclass
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +244,9 @@ class Calls:
         try:
             answer = self.ears.elicit(params, scope)
         except Interrupted:
+            answer = {"action": "cancel"}
+        except Exception:  # whatever went wrong on our side: the server waits for an answer
+            log.exception("a question of the server %s could not be asked", self.ears.server)
             answer = {"action": "cancel"}
         finally:
             with self._changed:

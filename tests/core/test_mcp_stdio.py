@@ -147,6 +147,11 @@ def test_the_clock_stands_still_while_a_person_is_asked_and_a_stop_ends_the_ques
     assert ended.wait(5)
 
 
+def test_a_question_that_fails_on_our_side_is_answered_and_not_waited_for(server):
+    client = server(around={"elicit": lambda question, cancel: {}["unforeseen"]}, timeout=5)
+    assert call(client, "ask").text == '{"action": "cancel"}'
+
+
 def test_a_server_that_dies_during_a_call_is_told_of_and_started_anew_without_the_call(server, tmp_path):
     log = tmp_path / "log"
     client = server(f"log={log}")
