@@ -56,7 +56,9 @@ class Learner:
             self._left.append((turn, self.known))
             if self._scope is None:
                 self._scope = CancelScope()
-                self._thread = threading.Thread(target=self._run, args=(self._scope,), name="distil", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._scope, self._thread), name="distil", daemon=True
+                )
                 self._thread.start()
 
     @property
@@ -81,7 +83,10 @@ class Learner:
         if self._thread is not None:
             self._thread.join(limits.DISTIL_CLOSE)
 
-    def _run(self, scope: CancelScope) -> None:
+    def _run(self, scope: CancelScope, before: threading.Thread | None) -> None:
+        """`before`: the one that gave way may still be at the turn that is the first here; it may even keep it."""
+        if before is not None:
+            before.join()
         with scope:
             while True:
                 with self._lock:

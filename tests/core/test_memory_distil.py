@@ -13,14 +13,19 @@ from agent_core import events, intents, limits
 from agent_core.desk.host import Host
 from agent_core.desk.house import Launch
 from agent_core.errors import Interrupted, ProviderError
+from agent_core.extras.learning import Learner
 from agent_core.extras.memory import MemoryOptions
 from agent_core.knowledge import Memory
+from agent_core.memory.entries import Entries
 from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.mind import distil
 from agent_core.mind.budget import Budget
+from agent_core.mind.meter import Meter
 from agent_core.ports.extras import EndedTurn
 from agent_core.ports.model import LlmReply
-from agent_core.session.services import Seat
+from agent_core.session.services import Connection, Seat
+from agent_core.store.sessions import Store
+from agent_core.tools.remember import Keeping
 from tests.core.session_support import PlayedModel, call, say
 from tests.core.test_memory import KEY, REFUSED, Remembering, hide
 from tests.fakes.model_server import ModelServer, Reply
@@ -338,3 +343,35 @@ def test_a_whole_program_keeps_what_a_turn_taught(tmp_path):
         assert server.violations == []
         assert len(server.requests) == len(server.distilled) == 1
     assert [memory.text for memory in host.memory.list()] == ["Use uv, not pip."]
+
+
+def test_a_turn_is_looked_at_by_one_thread_also_when_the_one_before_is_slow_to_give_way(tmp_path):
+    began, go, at_once = threading.Event(), threading.Event(), []
+
+    class Slow(PlayedModel):
+        inside = 0
+
+        def complete(self, request, sink, cancel):
+            self.inside += 1
+            at_once.append(self.inside)
+            began.set()
+            go.wait(10)
+            self.inside -= 1
+            return super().complete(request, sink, cancel)
+
+    model = Slow(say("[]"))
+    keeping = Keeping(Entries(tmp_path / "memory.json", hide), "/ws", "s1", hide, lambda memory, waits: None)
+    store = Store.open(tmp_path / "state.db")
+    meter = Meter(store.costs, "s1", lambda *_: None, Budget)
+    learner = Learner(keeping, lambda name, provider: Connection(model, "test", "m", "M"), meter, lambda event: None)
+    learner.learn(TURN)
+    assert began.wait(10)
+    began.clear()
+    learner.give_way()
+    learner.learn(TURN)
+    began.wait(0.3)  # in vain
+    go.set()
+    until(lambda: not learner.is_learning)
+    assert set(at_once) == {1}
+    learner.close()
+    store.close()
