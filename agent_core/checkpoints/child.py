@@ -59,7 +59,8 @@ def look(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
                     pass
             finally:
                 tree.close()
-            os.utime(file)  # a tree that nobody has looked at for long goes
+            with suppress(FileNotFoundError):  # or has gone already: what was found is recorded
+                os.utime(file)  # a tree that nobody has looked at for long goes
         finally:
             records.close()
     except (sqlite3.Error, OSError) as error:  # the next look opens everything anew

@@ -380,11 +380,19 @@ class Checkpoints:
             for file in trees:
                 status = file.stat()
                 room -= status.st_size
-                if room < 0 or status.st_mtime < before:
+                if status.st_mtime < before or (room < 0 and not _is_looked_at(file)):
                     for suffix in ("", "-wal", "-shm"):
                         file.with_name(file.name + suffix).unlink(missing_ok=True)
         except (sqlite3.Error, OSError) as error:
             raise _failed(self.folder, error) from error
+
+
+def _is_looked_at(tree: Path) -> bool:
+    """Whether some program is at it just now: SQLite takes its log away when the last one has ended."""
+    try:
+        return time.time() - tree.with_name(tree.name + "-wal").stat().st_mtime < limits.CHECKPOINT_ORPHAN
+    except FileNotFoundError:
+        return False
 
 
 def _planned(step: Step) -> PlannedFile:

@@ -9,7 +9,9 @@ import pytest
 
 from agent_core import limits
 from agent_core.checkpoints import put_back
+from agent_core.checkpoints import tree as tree_room
 from agent_core.checkpoints.keeper import Options
+from agent_core.checkpoints.records import open_database
 from agent_core.errors import StoreError
 from tests.core.checkpoint_support import WRITING, Slow, desks, fill, snapshot, tick
 
@@ -269,3 +271,20 @@ def test_a_damaged_or_deleted_record_is_begun_anew(desk):
     with d.turn("u2") as turn:
         d.write(turn, "f", b"y")
     assert d.plan("u2") == [("f", "restore", "")]
+
+
+def test_what_files_are_like_does_not_go_while_it_is_looked_at_and_what_went_is_no_failure(desk, monkeypatch):
+    d = desk()
+    d.command("echo x > f", "u1")
+    (tree,) = (d.kept.folder / "trees").iterdir()
+    d.options = Options(total=0)
+    other = open_database(tree, (), tree_room.VERSION)
+    other.execute("UPDATE kept SET bytes = 1")
+    d.kept.prune(["s"])
+    assert tree.exists(), "another program is at it"
+    other.close()
+    d.kept.prune(["s"])
+    assert not tree.exists()
+    monkeypatch.setattr(tree_room.Tree, "close", lambda self: tree.unlink())  # somebody deletes it just then
+    asked = d.kept._looks._ask(str(d.ws))
+    assert "error" not in asked.answer
