@@ -58,7 +58,7 @@ def covers(prefix: str, command: Plain) -> bool:
     name, rest = words[0], words[1:]
     if len(wanted) == 1 and name in _SUBCOMMANDS and not _says_what(name, list(rest)):
         return False
-    if has_option(rest, "", *_ELSEWHERE):
+    if has_option(rest, "", *_ELSEWHERE) or _goes_elsewhere(name, rest):
         return False
     return name != "git" or not _git_goes_astray(list(rest))
 
@@ -168,19 +168,58 @@ _DEEPER: Final[dict[tuple[str, str], frozenset[str]]] = {
     **{("gh", what): names("view list status checks diff") for what in ("pr", "issue", "run", "repo", "release")},
     ("gh", "workflow"): names("view list"),
 }
-# Those that run no code of the workspace.
-_NO_CODE: Final = names("git gh kubectl docker pip pip3 uv poetry terraform gofmt rustfmt shellcheck shfmt yamllint")
+# Those that run no code of the workspace. Not uv (the interpreter and the build of a project), poetry (its plugins),
+# terraform (its providers): they lie in the folder.
+_NO_CODE: Final = names("git gh kubectl docker pip pip3 gofmt rustfmt shellcheck shfmt yamllint")
 # Options that send a program to another folder, another setting or another program.
 _ELSEWHERE: Final = (
     "prefix", "manifest-path", "rootdir", "config-env", "exec-path", "git-dir", "work-tree", "upload-pack",
     "receive-pack", "exec", "ext-diff", "textconv", "open-files-in-pager", "toolexec", "output", "kubeconfig", "chdir",
     "repo", "cwd", "host", "project",
 )  # fmt: skip
+# The same of one program: letters of options, those of others that take a value, and long options.
+_INDEX: Final = ("index-url", "extra-index-url", "index", "default-index", "find-links", "proxy", "python")
+_ELSEWHERE_OF: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {
+    "kubectl": ("s", "onlLcv", (
+        "server", "cluster", "context", "user", "token", "as", "as-group", "as-uid", "raw", "certificate-authority",
+        "insecure-skip-tls-verify", "tls-server-name", "profile", "profile-output", "cache-dir", "log-file", "log-dir",
+        "kuberc",
+    )),
+    "gh": ("R", "", ()),
+    "pip": ("fi", "", (*_INDEX, "cert", "client-cert", "log")),
+    "pip3": ("fi", "", (*_INDEX, "cert", "client-cert", "log")),
+    "uv": ("fip", "", (*_INDEX, "directory", "config-file")),
+    "cargo": ("C", "pFj", ("config",)),
+    "go": ("C", "", ()),
+    "npm": ("", "", ("script-shell",)),
+}  # fmt: skip
+# `-f` of these is a file or an address to be read; of `kubectl logs` it is not.
+_GIVEN_FILES: Final = frozenset({("kubectl", "get"), ("kubectl", "describe")})
 _GIT_RUNS: Final = names(
     "config remote submodule bisect filter-branch difftool mergetool daemon send-email clone init archive hook"
 )
 _REACHES: Final = names("push pull fetch ls-remote")
 _REACH_VALUES: Final = names("depth deepen shallow-since shallow-exclude jobs server-option push-option strategy")
+
+
+def _goes_elsewhere(name: str, rest: tuple[str, ...]) -> bool:
+    """Whether a program's own options name another server, person, folder or program."""
+    letters, valued, longs = _ELSEWHERE_OF.get(name, ("", "", ()))
+    if (name, rest[0] if rest else "") in _GIVEN_FILES:
+        letters, longs = letters + "fk", (*longs, "filename", "kustomize")
+    return has_option(rest, "", *longs) or any(_has_letter(arg, letters, valued) for arg in _options(rest))
+
+
+def _options(rest: tuple[str, ...]) -> tuple[str, ...]:
+    return rest[: rest.index("--")] if "--" in rest else rest
+
+
+def _has_letter(arg: str, wanted: str, valued: str) -> bool:
+    """Whether one of the letters `wanted` is an option here, and no part of the value of another one, as in -ojson."""
+    if not arg.startswith("-") or arg.startswith("--"):
+        return False
+    first = next((letter for letter in arg[1:] if letter in wanted + valued), "")
+    return first != "" and first in wanted
 
 
 def _git_goes_astray(args: list[str]) -> bool:
@@ -194,6 +233,8 @@ def _git_goes_astray(args: list[str]) -> bool:
         return True
     if verb in _REACHES:
         # Only where the person's own settings say: another name may be a folder or an address that anybody wrote.
+        if has_option(rest, "", "recurse-submodules"):  # a repository below has a configuration and hooks of its own
+            return True
         named = operands(rest, "osXj", _REACH_VALUES)
         return bool(named) and named[0] != "origin"
     return False

@@ -175,6 +175,8 @@ ASKED_GIT = [
     "git push --repo=https://example.org/x",
     "git fetch ext::sh",
     "git fetch --depth 1 https://example.org/x",
+    "git push -- https://example.org/x",
+    "git push --recurse-submodules=on-demand",
     # What a person is asked about by name.
     "git push --force",
     "git reset --hard",
@@ -299,6 +301,9 @@ def test_what_would_allow_any_code_is_no_prefix(prefix: str) -> None:
         ("kubectl get pods", "kubectl get", "kubectl get"),
         ("kubectl delete pod x", "", ""),
         ("docker ps -a", "docker ps", "docker ps"),
+        ("uv tree", "uv tree", ""),  # they run what lies in the folder
+        ("poetry show", "poetry show", ""),
+        ("terraform validate", "terraform validate", ""),
         ("docker run x", "", ""),
         ("unknown-tool x", "", ""),
     ],
@@ -306,6 +311,55 @@ def test_what_would_allow_any_code_is_no_prefix(prefix: str) -> None:
 def test_a_prefix_is_offered_for_what_its_words_say(command: str, inside: str, outside: str) -> None:
     assert proposed(command) == inside
     assert proposed(command, leaving=True) == outside
+
+
+@each_row(
+    ("prefix", "covered", "asked"),
+    [
+        (
+            "kubectl get",
+            (
+                "kubectl get pods -n shop -o wide --selector a=b",
+                "kubectl get --show-labels pods -Aojson -nstaging",
+                "kubectl get pods -o=json -w -- -s",
+            ),
+            (
+                "kubectl get pods --server=https://example.org",
+                "kubectl get pods -s https://example.org",
+                "kubectl get pods --serv https://example.org",
+                "kubectl get pods --context live",
+                "kubectl get pods --as root",
+                "kubectl get --raw /api/v1/secrets",
+                "kubectl get -f https://example.org/x",
+                "kubectl get -Rf https://example.org/x",
+                "kubectl get pods --profile=cpu --profile-output=x",
+            ),
+        ),
+        (
+            "kubectl logs",
+            ("kubectl logs -f x", "kubectl logs -p x -c web"),
+            ("kubectl logs x --user other", "kubectl logs -ps=https://example.org x"),
+        ),
+        ("gh pr view", ("gh pr view 5", "gh pr view 5 --comments"), ("gh pr view 5 -R a.example/b/c",)),
+        (
+            "pip list",
+            ("pip list", "pip list --outdated --format=json"),
+            ("pip list -o -i https://example.org", "pip list --outdated --index-url https://example.org"),
+        ),
+        ("uv tree", ("uv tree", "uv tree --depth 2"), ("uv tree --python ./x", "uv tree -p ./x")),
+        ("cargo build", ("cargo build --release",), ("cargo build -C /x",)),
+        ("npm test", ("npm test", "npm test -- -C x"), ("npm test --script-shell ./x",)),
+    ],
+)
+def test_words_say_nothing_of_another_server_program_or_folder(
+    prefix: str, covered: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    def is_covered(text: str) -> bool:
+        [command] = plain_commands(text)
+        return covers(prefix, command)
+
+    assert [text for text in covered if not is_covered(text)] == []
+    assert [text for text in asked if is_covered(text)] == []
 
 
 def test_a_part_is_judged_as_it_was_written() -> None:
