@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from agent_core import intents
+from agent_core.events import Envelope, ToolArriving
 from nanoherm_tui import commands
 from screenshots.stage import Stage
 from screenshots.views.view import View, others_at_work, stream, time_passes
@@ -27,6 +28,17 @@ async def _thought(stage: Stage) -> None:
     stage.send("think")
     await stage.until(lambda: stage.app.view.model.running, "a thought")
     await stage.settle()
+
+
+async def _arriving(stage: Stage) -> None:
+    """A long call that is being written: its size so far is that of any moment, so it is told by hand."""
+    stage.send("write")
+    model = stage.app.view.model
+    begun = stage.words.report_answer[:-12]  # the newest word is held back until it is whole
+    await stage.until(lambda: model.entries[-1].text.startswith(begun), "what is said before the call")
+    told = ToolArriving("write_file", 12_345)
+    stage.app.conversations.deliver([Envelope(stage.app.view.id, 0, stage.clock.now, told)])
+    await time_passes(stage, 7)
 
 
 async def _find(stage: Stage) -> None:
@@ -77,6 +89,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("main", _work),
     View("streaming", stream),
     View("thinking", _thought),
+    View("arriving", _arriving),
     View("details", _details),
     View("find", _find),
     View("selection", _selection),
