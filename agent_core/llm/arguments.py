@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from agent_core import limits
 from agent_core.messages import clean_surrogates
 from agent_core.records import dataclass
+from agent_core.text.nesting import is_deeper
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
@@ -78,6 +79,12 @@ def _object(text: str) -> Decoded:
         )
     if value is None:
         return Decoded()
+    if is_deeper(value, limits.ARGUMENTS_DEPTH):
+        return Decoded(
+            error=f"The arguments are nested more than {limits.ARGUMENTS_DEPTH} levels deep. Call the tool again with "
+            "a flatter JSON object.",
+            whole=False,
+        )
     if not isinstance(value, dict):
         return Decoded(error=f"The arguments have to be one JSON object, not {_kind(value)}. Call the tool again.")
     return Decoded(encodable(value) if _SURROGATE.search(text) else value)

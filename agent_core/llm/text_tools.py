@@ -11,9 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agent_core import limits
 from agent_core.llm.arguments import parse_json
 from agent_core.messages import ToolCall
 from agent_core.records import dataclass
+from agent_core.text.nesting import is_deeper
 
 Offered = Mapping[str, Mapping[str, Any]]
 """The offered tools' parameter schemas by name."""
@@ -180,7 +182,9 @@ def _call(name: Any, arguments: Any, offered: Offered, call_id: str = "") -> Too
         except ValueError:
             return None
     arguments = {} if arguments is None else arguments
-    return ToolCall(call_id, name, arguments) if isinstance(arguments, dict) else None
+    if not isinstance(arguments, dict) or is_deeper(arguments, limits.ARGUMENTS_DEPTH):
+        return None
+    return ToolCall(call_id, name, arguments)
 
 
 def _from_object(value: Any, offered: Offered) -> ToolCall | None:

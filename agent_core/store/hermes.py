@@ -20,7 +20,7 @@ from agent_core.store.imports import Incoming, checked, from_openai, moment
 _SESSION: Final = ("id", "title", "cwd", "model", "started_at", "ended_at")
 _MESSAGE: Final = ("role", "content", "tool_call_id", "tool_calls", "tool_name", "finish_reason", "reasoning",
                    "reasoning_content", "effect_disposition", "timestamp")  # fmt: skip
-_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
 
 def read_database(path: Path) -> list[Incoming]:
@@ -113,7 +113,7 @@ def _message(row: dict[str, Any]) -> Message | None:
     if isinstance(content, str) and content.startswith("[{"):
         try:
             content = json.loads(content)  # text and images; else a text that looks like it
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     calls = row.get("tool_calls")
     made = from_openai({**row, "content": content, "tool_calls": json.loads(calls) if calls else None})

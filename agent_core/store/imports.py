@@ -39,6 +39,7 @@ from agent_core.records import dataclass
 from agent_core.safety.redact import redact as redact_shapes
 from agent_core.store.exchange import FORMAT
 from agent_core.text.ansi import clean
+from agent_core.text.nesting import is_deeper
 
 Redact = Callable[[str], str]
 
@@ -281,6 +282,8 @@ def checked(message: Message) -> Message:
         raise ValueError("a result without its role")
     if not all(isinstance(call.arguments, dict) for call in message.tool_calls):
         raise ValueError("arguments that are no object")
+    if any(is_deeper(call.arguments, limits.ARGUMENTS_DEPTH) for call in message.tool_calls):
+        raise ValueError("arguments that are nested too deeply")
     _number(message.created)
     _number(message.reasoning_seconds)
     json.dumps([dict(call.arguments) for call in message.tool_calls], allow_nan=False)

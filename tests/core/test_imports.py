@@ -303,6 +303,30 @@ def test_an_older_hermes_with_fewer_columns_is_read_too(tmp_path):
     assert session.created == 1767268800.0
 
 
+@pytest.mark.parametrize("depth", [200, 600, 100_000])
+def test_a_call_nested_too_deeply_is_counted_as_lost_and_the_rest_comes(tmp_path, depth):
+    given = '{"a": ' + "[" * depth + "]" * depth + "}"
+    deep = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": given}}],
+    }
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("".join(json.dumps(one) + "\n" for one in ({"role": "user", "content": "hello"}, deep)))
+    file, c = hermes(
+        tmp_path,
+        "CREATE TABLE sessions (id TEXT); CREATE TABLE messages (session_id TEXT, role TEXT, content TEXT, tool_calls);"
+        "INSERT INTO sessions VALUES ('s1'); INSERT INTO messages VALUES ('s1', 'user', 'hello', NULL);",
+    )
+    c.execute("INSERT INTO messages VALUES ('s1', 'assistant', '', ?)", (json.dumps(deep["tool_calls"]),))
+    c.execute("INSERT INTO messages VALUES ('s1', 'user', ?, NULL)", ("[{" + "[" * depth,))
+    c.commit()
+    c.close()
+    for source, said in ((lines, ["hello"]), (file, ["hello", "[{" + "[" * depth])):
+        (session,) = read_file(source, same)
+        assert ([m.text for m in session.messages], session.lost) == (said, 1)
+
+
 def test_other_databases_are_refused_in_words(tmp_path):
     Store.open(tmp_path / "ours.db").close()
     c = sqlite3.connect(tmp_path / "other.db")

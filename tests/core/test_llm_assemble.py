@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm import text_tools
 from agent_core.llm.arguments import decode
@@ -182,6 +183,14 @@ class TestArguments:
         decoded = decode(fragments)
         assert (decoded.value, decoded.whole) == ({}, False)
         assert "JSON" in decoded.error
+
+    def test_arguments_nested_deeper_than_anything_can_walk_through_are_for_the_model_to_mend(self):
+        deepest = limits.ARGUMENTS_DEPTH - 1  # beside the object itself
+        assert decode(['{"a": ' + "[" * deepest + "]" * deepest + "}"]).whole
+        for depth in (deepest + 1, 600):
+            decoded = decode(['{"a": ' + "[" * depth + "]" * depth + "}"])
+            assert (decoded.value, decoded.whole) == ({}, False)
+            assert "nested" in decoded.error
 
     @pytest.mark.parametrize("text", ["[1]", "5", "true", '"\\"x\\""'])
     def test_what_is_no_object_is_an_error_for_the_model(self, text):
