@@ -25,7 +25,6 @@ from agent_core.session.live import LiveSession
 from agent_core.text.ansi import clean
 
 OutputFormat = Literal["text", "json", "stream-json"]
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("text", "json", "stream-json")
 
 CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "not_found", "budget_unpriced"})
 """Error codes that say the set-up is wrong, not the work."""
@@ -64,6 +63,8 @@ def run(
                 session.send(Interrupt(abandon=obeyed > 1))
             for envelope in session.mailbox.drain():
                 report.take(envelope)
+            if report.end is None and obeyed > 1 and not session.busy:  # given up: nothing tells of its end any more
+                report.end = TurnFinished("", "interrupted", 0, 0.0)
         if left := report.at_work:
             _tell(f"{left} sub-agent{'' if left == 1 else 's'} in the background did not end, and will be stopped now.")
         if form == "text":  # a person may read it already

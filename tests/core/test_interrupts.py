@@ -1,5 +1,9 @@
 """A stop in whatever a turn may be doing: it ends at once, the next request is valid, and the next turn works."""
 
+import io
+import json
+import os
+import signal
 import sqlite3
 import threading
 import time
@@ -7,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import events, intents, limits
+from agent_core import events, headless, intents, limits
 from agent_core.errors import Interrupted
 from agent_core.messages import new_id
 from agent_core.ports.model import Delta
@@ -297,3 +301,24 @@ def test_a_given_up_worker_does_not_keep_the_next_one_from_the_database(table, t
     end = t.turn("again", count=2)
     assert (end.outcome, end.error_code) == ("completed", "")
     assert [m.text for m in t.store.messages(t.session.id) if m.role == "user"] == ["first", "again"]
+
+
+def test_without_a_screen_a_second_stop_ends_the_run_though_its_step_is_stuck(table):
+    go = threading.Event()
+
+    def stuck(request, sink, cancel):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.3)  # two that come at once are one
+        go.wait(20)
+        return say("late")
+
+    t, out = table(stuck), io.StringIO()
+    late = threading.Timer(15, lambda: t.session.tell(events.TurnFinished("late", "failed", 0, 0.0)))
+    late.start()
+    try:
+        assert headless.run(None, t.session, "go", "json", out) == 130
+        assert json.loads(out.getvalue())["outcome"] == "interrupted"
+    finally:
+        late.cancel()
+        go.set()
