@@ -38,7 +38,6 @@ class Document:
     body: str
     """Without the blank lines at its beginning, where frontmatter stands before it."""
     problems: tuple[Problem, ...] = ()
-    has_frontmatter: bool = False
     whole: bool = True
     """False: frontmatter is begun and does not end in this text."""
 
@@ -54,7 +53,7 @@ def parse(text: str) -> Document:
         problem = Problem(1, "the frontmatter does not end. Put a line with --- behind it.", "skill_head_open")
         return Document({}, text, (problem,), whole=False)
     meta, problems = _meta(text[opened.end() : closed.start()].removesuffix("\n"))
-    return Document(meta, text[closed.end() :], problems, has_frontmatter=True)
+    return Document(meta, text[closed.end() :], problems)
 
 
 def first_line(body: str) -> str:
