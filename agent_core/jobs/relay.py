@@ -461,7 +461,10 @@ def main() -> None:
     relay.say(f"relay {os.getpid()} {since} {plan['boot']}")
     begun = relay.start()
     relay.say(begun)
-    os.write(1, begun.encode())
+    try:
+        os.write(1, begun.encode())
+    except OSError:  # the program has just ended: the control pipe says so too, and what was started ends with it
+        pass
     nowhere = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

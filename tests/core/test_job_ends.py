@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 from agent_core import limits
 from agent_core.intents import KeepTask
 from agent_core.jobs import files as job_files
+from agent_core.jobs import relay as job_relay
+from agent_core.jobs import start as job_start
 from tests.core.job_support import Desk, heard
 
 from .test_process import alive, gone
@@ -39,6 +42,29 @@ def test_a_deleted_session_takes_its_tasks_along_those_that_are_kept_too(desk):
     while list(desk.jobs.home.iterdir()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_program_that_ends_before_it_is_told_of_the_start_leaves_no_command(tmp_path):
+    plan = job_start._plan(tmp_path, Path("/")) | {
+        "argv": [b"/bin/sh", b"-c", b"sleep 7399"],
+        "env": {b"PATH": b"/usr/bin:/bin"},
+    }
+    os.mkfifo(tmp_path / "control")
+    control = os.open(tmp_path / "control", os.O_RDONLY | os.O_NONBLOCK)
+    ours = os.open(tmp_path / "control", os.O_WRONLY)
+    heard, told = os.pipe()
+    with os.fdopen(os.memfd_create("plan", 0), "wb") as data:
+        marshal.dump(plan, data, 4)
+        data.flush()
+        argv = [sys.executable, "-I", job_relay.__file__, str(data.fileno())]
+        for end in (heard, ours):  # what the kernel does for a killed program
+            os.close(end)
+        relay = subprocess.Popen(argv, stdin=control, stdout=told, pass_fds=[data.fileno()])
+    for end in (control, told):
+        os.close(end)
+    assert relay.wait(20) == 0
+    assert job_files.read_state(tmp_path).gone
+    assert gone("sleep 7399", 5)
 
 
 PROGRAM = """
