@@ -8,6 +8,7 @@ files: not for a screen's thread. Sources: field cases 39 and 41, decisions on /
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sqlite3
 import threading
@@ -365,16 +366,16 @@ class Checkpoints:
         except (sqlite3.Error, OSError) as error:  # no reason to fail a turn that has ended
             log.warning("old changes could not be given up: %s", error)
 
-    def prune(self, sessions: Collection[str]) -> None:
+    def prune(self, sessions: Collection[str], listed: float = math.inf) -> None:
         """Give up what there is no room for, what is too old, and what belongs to none of these sessions: the oldest
-        goes first. Raises StoreError."""
+        goes first. `listed`: when these were all, in seconds since the epoch. Raises StoreError."""
         if not self.folder.is_dir():
             return
         options = self._options()
         before = time.time() - options.days * 86_400.0 if options.days else 0.0
         try:
             records = self._records()
-            records.prune(sessions, before, options.turns, options.total - options.tree)
+            records.prune(sessions, before, options.turns, options.total - options.tree, listed)
             trees = sorted((self.folder / checkpoint_child.TREES).glob("*.db"), key=lambda file: -file.stat().st_mtime)
             room = options.tree
             for file in trees:

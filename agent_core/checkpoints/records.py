@@ -8,6 +8,7 @@ its content. Two programs may work with the file at once: the one with the scree
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sqlite3
 import threading
@@ -424,12 +425,15 @@ class Records:
 
     # -- bounds -----------------------------------------------------------------------------------------------------
 
-    def prune(self, sessions: Collection[str] | None, before: float, turns: int, size: int) -> None:
-        """Forget what sessions that are no more have changed (`sessions`: all there are), what is older than `before`,
-        and the contents of the oldest turns until a workspace has at most `turns` of them and all are `size` bytes."""
+    def prune(
+        self, sessions: Collection[str] | None, before: float, turns: int, size: int, listed: float = math.inf
+    ) -> None:
+        """Forget what sessions that are no more have changed (`sessions`: all there were at the time `listed`: what
+        changed since may be another program's, in a session that began since), what is older than `before`, and the contents of the oldest turns until a workspace has at most `turns` of them and all are `size` bytes."""
         with self._writing() as c:
             if sessions is not None:
-                known = {session for (session,) in c.execute("SELECT DISTINCT session FROM turns")}
+                begun = c.execute("SELECT session FROM turns GROUP BY session HAVING min(created) < ?", (listed,))
+                known = {session for (session,) in begun}
                 gone = [(session,) for session in known - set(sessions)]
                 c.executemany("DELETE FROM turns WHERE session = ?", gone)
                 c.executemany("DELETE FROM rollbacks WHERE session = ?", gone)

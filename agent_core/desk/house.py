@@ -325,7 +325,8 @@ class House:
                 (self.files.spill_folder(name) / name).unlink(missing_ok=True)
             self.store.shrink(self._closing.is_set)
             if (self.places.data_home / "checkpoints").is_dir() and not self._closing.is_set():
-                self.checkpoints.prune([size.id for size in self.store.sizes()])
+                listed = time.time()  # another program may begin a session while these are read
+                self.checkpoints.prune([size.id for size in self.store.sizes()], listed)
             days = self.config.get("sessions.retention_days")
             # A while later, so that an old session that this start was for is open by then, and stays.
             if days and not self._closing.wait(limits.RETENTION_DELAY):

@@ -3,6 +3,7 @@
 import os
 import stat
 import subprocess
+import time
 import tracemalloc
 
 import pytest
@@ -256,6 +257,19 @@ def test_old_turns_sessions_that_are_gone_and_turns_too_many_are_forgotten(desk)
     d.kept._records()._db.execute("UPDATE turns SET created = created - 2 * 86400")
     d.kept.prune(["s"])
     assert d.kept.list("s") == ()
+
+
+def test_what_a_session_changed_that_began_while_the_others_were_listed_is_kept(desk):
+    d = desk()
+    with d.turn("u1", "old") as turn:
+        d.write(turn, "f", b"1")
+    tick()
+    listed = time.time()
+    tick()
+    with d.turn("u2", "new") as turn:
+        d.write(turn, "g", b"2")
+    d.kept.prune([], listed)
+    assert (len(d.kept.list("old")), len(d.kept.list("new"))) == (0, 1)
 
 
 def test_a_damaged_or_deleted_record_is_begun_anew(desk):
