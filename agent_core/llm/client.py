@@ -142,7 +142,13 @@ class ModelClient:
         wait = retry.wait_before(self._options.retry_base, tries, error.retry_after)
         _void(error, sink)
         words = retry.announcement(error, tries + 1, attempts, wait)
-        params = {"code": error.code, "attempt": tries + 1, "of": attempts, "wait_s": round(wait, 1)}
+        params = {
+            "code": error.code,
+            "case": retry.case(error),
+            "attempt": tries + 1,
+            "of": attempts,
+            "wait_s": round(wait, 1),
+        }
         sink(Delta("retry", words, params))
         if cancel.wait(wait):
             raise Interrupted

@@ -67,13 +67,14 @@ def _details(body: Any) -> list[Mapping[str, Any]]:
 
 
 _RETRY_WORDS: Mapping[str, str] = {
-    "rate_limit": "The server asks to slow down.",
-    "server": "The server failed.",
-    "network": "The connection broke.",
-    "timeout": "No answer in time.",
-    "truncated": "The reply broke off.",
-    "protocol": "The reply was not readable.",
-    "bad_tool_call": "The model wrote a call that the server could not read.",
+    "retry_unreached": "The server cannot be reached.",
+    "retry_rate_limit": "The server asks to slow down.",
+    "retry_server": "The server failed.",
+    "retry_network": "The connection broke.",
+    "retry_timeout": "No answer in time.",
+    "retry_truncated": "The reply broke off.",
+    "retry_protocol": "The reply was not readable.",
+    "retry_bad_tool_call": "The model wrote a call that the server could not read.",
 }
 
 
@@ -98,8 +99,13 @@ def not_opened(error: ProviderError, attempts: int, asked: Asked) -> ProviderErr
     return ProviderError(error.kind, text, retryable=error.retryable, **{**error.params, "attempts": attempts})
 
 
+def case(error: ProviderError) -> str:
+    """Why is tried again, as one name: what the announcement is translated by."""
+    return "retry_unreached" if error.params.get("unreached") else f"retry_{error.kind}"
+
+
 def announcement(error: ProviderError, attempt: int, of: int, wait: float) -> str:
     """The words for a person while a retry waits: "The server failed. Trying again in 2 s, 2 of 3."."""
-    why = "The server cannot be reached." if error.params.get("unreached") else _RETRY_WORDS.get(error.kind, error.text)
+    why = _RETRY_WORDS.get(case(error), error.text)
     when = f" in {wait:.0f} s" if wait >= 1 else ""
     return f"{why} Trying again{when}, {attempt} of {of}."

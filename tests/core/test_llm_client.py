@@ -234,7 +234,8 @@ class TestRetry:
             reply, sink = ask(client_for(server.base_url))
         assert reply.text == "Hello"
         assert [d.kind for d in sink] == ["text", "reset", "retry", "text"]
-        assert sink[2].params == {"code": "network", "attempt": 2, "of": 3, "wait_s": pytest.approx(0.0, abs=0.1)}
+        told = {"code": "network", "case": "retry_network", "attempt": 2, "of": 3}
+        assert sink[2].params == {**told, "wait_s": pytest.approx(0.0, abs=0.1)}
 
     @each_row(("status", "requests"), [(400, 1), (401, 1), (403, 1), (404, 1), (422, 1), (503, 3)])
     def test_only_what_may_pass_is_tried_again(self, status, requests):

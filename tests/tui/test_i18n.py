@@ -13,6 +13,7 @@ import agent_core
 import nanoherm_tui
 from agent_core import confinement, errors
 from agent_core.errors import AgentError, ProviderError, ProviderErrorKind
+from agent_core.llm import retry
 from agent_core.llm.providers import PRESETS, Endpoint
 from agent_core.llm.route import switch
 from agent_core.mind import reviewer
@@ -251,6 +252,21 @@ def test_why_another_model_answers_is_told_in_the_language_of_the_rest():
         told = tell(delta.params["notice"], delta.params, delta.text)
         assert {"FIRST", "SECOND", "second-model"} <= set(re.findall(r"[\w-]+", told, re.ASCII)), told
         assert not {"answers", "instead", "turn"} & set(re.findall(r"\w+", told, re.ASCII)), told
+
+
+def test_why_a_request_is_tried_again_is_told_in_the_language_of_the_rest():
+    set_language("zh")
+    unreached = ProviderError("network", "Nothing answers.", unreached=True)
+    told = {
+        kind: tell("retry", {"case": retry.case(error), "wait_s": 1.5, "attempt": 2, "of": 3}, "It failed.")
+        for kind, error in (
+            *((kind, ProviderError(kind, "It failed.")) for kind in get_args(ProviderErrorKind)),
+            ("unreached", unreached),
+        )
+    }
+    for kind in ("rate_limit", "server", "network", "timeout", "truncated", "protocol", "bad_tool_call", "unreached"):
+        assert list(told.values()).count(told[kind]) == 1, "each reason has its words"
+    assert all(words.endswith("1.5 秒后重试（2/3）。") for words in told.values())
 
 
 def test_no_translation_is_for_a_code_that_nothing_raises():
