@@ -27,6 +27,7 @@ from agent_core.names import TASKS_DIR
 from agent_core.records import dataclass
 from agent_core.safety.hidden import IsHidden
 from agent_core.sandbox import cgroup
+from agent_core.sandbox.env import git_settings
 from agent_core.sandbox.mounts import outermost
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.sandbox.probe import Layers, layers
@@ -74,13 +75,7 @@ _FEW_TRIES: Final = {
     "CARGO_NET_RETRY": "0",
 }
 """Without a network they would try it again for up to a minute before they say so; pip only says why it tries again."""
-_GIT_BY_SIZE_AND_TIME: Final = {
-    "GIT_CONFIG_COUNT": "2",
-    "GIT_CONFIG_KEY_0": "core.checkStat",
-    "GIT_CONFIG_VALUE_0": "minimal",
-    "GIT_CONFIG_KEY_1": "core.trustctime",
-    "GIT_CONFIG_VALUE_1": "false",
-}
+_GIT_BY_SIZE_AND_TIME: Final = {"core.checkStat": "minimal", "core.trustctime": "false"}
 """What covers a hidden file is another one of its size and age. If git told them apart, a tracked file that is hidden
 would count as changed, and no `commit -a`, stash or rebase could be made."""
 
@@ -324,7 +319,7 @@ def confined_env(tmp: Path, home: Path, environ: Mapping[str, str], *, network: 
     if not network:
         env |= _FEW_TRIES
     if covers:
-        env |= _GIT_BY_SIZE_AND_TIME
+        env |= git_settings(_GIT_BY_SIZE_AND_TIME)
     caches = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
     for name, folder in _INSTALLED.items():
         place = environ.get(name) or str(caches / folder)

@@ -251,7 +251,7 @@ class _Reader:
             if command:
                 raise _Wrong("names both a command and a url. Keep one of them", "mcp_entry_both")
             raise _Wrong("names neither a command nor a url. Write one of them", "mcp_entry_neither")
-        if url and urlsplit(url).scheme not in ("http", "https"):
+        if url and not _is_of_web(url):
             raise _Wrong("has a url that is none of http or https", "mcp_entry_url")
         include, exclude = self._choice(keys)
         headers = self._texts(keys, "headers")
@@ -427,6 +427,13 @@ class _Reader:
             " ".join(map(str, scope)) if isinstance(scope, list) else str(scope),
             port,
         )
+
+
+def _is_of_web(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in ("http", "https")
+    except ValueError:  # brackets around no address, and the like
+        return False
 
 
 def _our_way(key: object) -> str:

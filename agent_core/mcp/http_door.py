@@ -151,11 +151,15 @@ class Door:
         raise ServerFailure("mcp_login", text, server=name)
 
     def _redirected(self, url: str, answer: Answer, times: int) -> str:
-        target = urljoin(url, answer.headers.get("location", ""))
+        try:
+            target = urljoin(url, answer.headers.get("location", ""))
+            parts = urlsplit(target)
+        except ValueError:  # it is no URL
+            target, parts = "", urlsplit("")
         if answer.status in (307, 308) and origin(target) == origin(url) and times <= limits.MCP_REDIRECTS:
             return target
-        name, parts = self._config.name, urlsplit(target)
-        shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        name = self._config.name
+        shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if target else "no address"
         raise ServerFailure(
             "mcp_redirect",
             f"The server {name} sends requests on to {shown} (HTTP {answer.status}), which is not followed. If that is"
@@ -238,8 +242,8 @@ def beside(send: Callable[[], None]) -> None:
 
 def origin(url: str) -> tuple[str, str | None, int | None]:
     """Scheme, host and port of a URL; those of another one are equal when it is of the same origin."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return "", None, None

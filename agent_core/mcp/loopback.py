@@ -49,7 +49,10 @@ class Loopback:
 
     def take(self, target: str) -> bool:
         """A browser asks for `target`, a path with a query: whether that is the answer."""
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError:  # whoever asks so is no browser that was sent here
+            return False
         states = parse_qs(parts.query).get("state", [])
         if parts.path != PATH or len(states) != 1 or not self._state:
             return False

@@ -129,7 +129,10 @@ def read_redirect(name: str, address: str, attempt: Attempt, hide: Hide) -> str:
     Raises ServerFailure "mcp_login_state" for the answer to something else, "mcp_login_issuer" for that of another
     server, "mcp_login_refused" when the person or the server said no.
     """
-    query = parse_qs(urlsplit(address.strip()).query, keep_blank_values=True)
+    try:
+        query = parse_qs(urlsplit(address.strip()).query, keep_blank_values=True)
+    except ValueError:  # what was pasted is no address
+        query = {}
     found = {key: values[0] for key, values in query.items() if len(values) == 1}
     if not hmac.compare_digest(found.get("state", "").encode(), attempt.state.encode()):
         raise ServerFailure(

@@ -129,7 +129,10 @@ class OldSse:
 
     def _event(self, event: Event) -> None:
         if event.name == "endpoint":
-            url = urljoin(self._config.url, event.data.strip())
+            try:
+                url = urljoin(self._config.url, event.data.strip())
+            except ValueError:  # it is no URL
+                url = ""
             if origin(url) != origin(self._config.url):
                 name = self._config.name
                 text = f"The server {name} wants requests to go to another origin, which is not done."

@@ -50,12 +50,17 @@ _NON_INTERACTIVE: Final[dict[str, str]] = {
     "PIP_NO_INPUT": "1",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
 }
-_READABLE: Final[dict[str, str]] = {
-    # Names beyond ASCII as they are: a model cannot give "\\346\\226\\207" to the next command.
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "core.quotePath",
-    "GIT_CONFIG_VALUE_0": "false",
-}
+# Names beyond ASCII as they are: a model cannot give "\\346\\226\\207" to the next command.
+_GIT_SETTINGS: Final = {"core.quotePath": "false"}
+
+
+def git_settings(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables that give git its settings: those of every command, and `more`."""
+    settings = {**_GIT_SETTINGS, **(more or {})}
+    env = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env
 
 
 class LentEnv(Mapping[str, str]):
@@ -101,4 +106,4 @@ def child_env(base: Mapping[str, str], extra: Mapping[str, str] | None = None) -
         if not _SECRET.search(name) and not _STEERS_PROGRAMS.match(name)
     }
     env.setdefault("PATH", "/usr/local/bin:/usr/bin:/bin")
-    return env | _NON_INTERACTIVE | _READABLE
+    return env | _NON_INTERACTIVE | git_settings()

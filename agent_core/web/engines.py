@@ -154,8 +154,11 @@ class _Results(HTMLParser):
 
 def _led_to(link: str) -> str:
     """Where a link of a result leads: it goes by the engine's own counter, with the address in it. Empty: an advert."""
-    url = urljoin("https://duckduckgo.com/", link)
-    parts = urlsplit(url)
+    try:
+        url = urljoin("https://duckduckgo.com/", link)
+        parts = urlsplit(url)
+    except ValueError:  # brackets around no address, and the like
+        return ""
     if parts.hostname and (parts.hostname == "duckduckgo.com" or parts.hostname.endswith(".duckduckgo.com")):
         return next(iter(parse_qs(parts.query).get("uddg", ())), "") if parts.path == "/l/" else ""
     return url

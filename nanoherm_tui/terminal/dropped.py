@@ -35,6 +35,9 @@ def image_paths(text: str) -> tuple[str, ...]:
 
 def _path(word: str) -> str:
     if word.startswith("file:"):
-        address = urlsplit(word)
+        try:
+            address = urlsplit(word)
+        except ValueError:  # brackets around no address
+            return ""
         return unquote(address.path) if address.netloc in ("", "localhost") else ""
     return word if word.startswith(("/", "~/")) else ""

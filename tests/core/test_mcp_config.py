@@ -74,6 +74,8 @@ WRONG = [
     ({}, "neither a command nor a url"),
     ({"command": "a", "url": "https://h"}, "both a command and a url"),
     ({"url": "file:///etc/passwd"}, "none of http or https"),
+    ({"url": "http://[h/"}, "none of http or https"),
+    ({"url": "https://\u2100.example/"}, "none of http or https"),
     ({"url": "https://h", "type": "stdio"}, "its type is stdio"),
     ({"url": "https://h", "type": "carrier pigeon"}, "carrier pigeon"),
     ({"command": "a", "args": [{}]}, "no texts"),

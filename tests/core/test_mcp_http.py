@@ -71,6 +71,7 @@ def test_a_server_may_be_strange_in_many_ways_and_still_be_used(client, path, er
         ("ssedie", "mcp_lost", ["not known", "tools/call"], []),
         ("html", "mcp_http", ["HTTP 502", "502 Bad Gateway"], ["<"]),
         ("cross", "mcp_redirect", ["localhost", "not followed"], []),
+        ("astray", "mcp_redirect", ["no address", "not followed"], []),
         ("401", "mcp_login", ["/mcp login bad"], []),
     ],
 )

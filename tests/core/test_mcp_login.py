@@ -40,6 +40,9 @@ def test_the_browser_is_awaited_by_its_secret_alone_and_shown_nothing_from_outsi
                      "/other?code=1&state=the-secret"):  # fmt: skip
             assert get(back.redirect.removesuffix("/callback") + path)[0] == 404
             assert not back.arrived.is_set()
+        with socket.create_connection(("127.0.0.1", back.port)) as nobody:
+            nobody.sendall(b"GET http://[callback?state=the-secret HTTP/1.0\r\n\r\n")
+            assert nobody.recv(100).startswith(b"HTTP/1.0 404 ")
         status, _, page = get(f"{back.redirect}?code=1&state=the-secret&error_description=%3Cscript%3Eboo")
         assert came.wait(10)
         assert back.answer.endswith("/callback?code=1&state=the-secret&error_description=%3Cscript%3Eboo")

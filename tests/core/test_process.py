@@ -19,6 +19,7 @@ import pytest
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.confinement import confined_env
 from agent_core.ports.commands import ExecResult
 from agent_core.process import families, proc
 from agent_core.process.command import LocalBackend
@@ -460,11 +461,14 @@ def test_a_command_sees_that_environment(tmp_path):
     assert "GIT_TERMINAL_PROMPT=0" in seen
 
 
-def test_git_tells_names_beyond_ascii_as_they_are(repository):
+@pytest.mark.parametrize("covers", [False, True])
+def test_git_tells_names_beyond_ascii_as_they_are(repository, tmp_path, covers):
     (repository / "目录").mkdir()
     (repository / "目录/新 é.txt").touch()
-    seen = run("git status --short -uall", repository, env=child_env(os.environ)).stdout
-    assert '"目录/新 é.txt"' in seen
+    own = confined_env(tmp_path, tmp_path, {}, network=False, covers=covers)  # hidden files want settings of git too
+    seen = run("git status --short -uall && git config core.checkStat", repository, env=child_env(os.environ) | own)
+    assert '"目录/新 é.txt"' in seen.stdout
+    assert ("minimal" in seen.stdout) == covers
 
 
 def test_a_helper_program_is_never_taken_for_what_a_command_has_left(tmp_path):

@@ -132,6 +132,8 @@ def test_each_engine_is_asked_in_its_own_way_and_its_key_is_no_part_of_an_addres
 
 def test_duckduckgo_s_page_gives_where_its_links_lead_and_no_adverts(serve):
     page = (DATA / "duckduckgo.html").read_bytes()
+    page = page.replace(b"</body>", b'<a class="result__a" href="http://[x/">brackets around no address</a></body>')
+    assert b"brackets" in page
     assert found("duckduckgo", serve(says(page, "200 OK", "Content-Type: text/html"))) == (
         WebHit("Streams & timers", "https://tide.example/streams?v=3", "Open a stream with tide.open()."),
         WebHit("潮汐的流", "https://zh.example/潮汐", "什么是流"),

@@ -12,6 +12,7 @@ die          connection dropped without an answer   ssedie   SSE stream dropped 
 resume       SSE closed early with id + retry 700; GET with Last-Event-ID brings the answer (too early: 500)
 401          401 with WWW-Authenticate              html     502 with an HTML body
 redirect     307 to /normal                         cross    307 to another origin (localhost): must not be followed
+astray       307 to what is no URL
 legacy_sse   POST answers 405; GET opens the 2024-11-05 stream with an `endpoint` event
 modern       2026-07-28 only: needs headers and _meta, refuses initialize with -32022
 GET /_seen   JSON list of [mode, HTTP method, rpc method, session id, protocol version, had Authorization]
@@ -112,6 +113,8 @@ class H(http.server.BaseHTTPRequestHandler):
         if mode in ("redirect", "cross"):
             host = "127.0.0.1" if mode == "redirect" else "localhost"
             return self.answer(307, Location=f"http://{host}:{self.server.server_port}/normal")
+        if mode == "astray":
+            return self.answer(307, Location="http://[x/")
         if mode == "modern":
             v = (p.get("_meta") or {}).get("io.modelcontextprotocol/protocolVersion")
             if v != "2026-07-28":

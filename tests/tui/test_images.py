@@ -120,6 +120,8 @@ def test_a_label_is_short_and_two_of_one_name_are_told_apart():
         ("/a.png /b.webp", ["/a.png", "/b.webp"]),
         ("'/a.png'\n'/b.gif'", ["/a.png", "/b.gif"]),
         ("file://elsewhere/a.png", []),
+        ("file://[a.png", []),  # brackets around no address
+        ("file://\u2100/a.png", []),
         ("a.png", []),
         ("see /tmp/a.png", []),
         ("/tmp/a.txt", []),
