@@ -131,16 +131,28 @@ class Worktrees:
                 changed=one.changed,
                 commits=one.unmerged,
             )
-        stashed = one.changed != 0 and not one.is_missing
-        if stashed:
-            words = ("stash", "push", "--quiet", "--include-untracked", "--message", f"worktree {one.name}")
-            _change(_opened(one.folder, self.env, self.cancel), *words, seconds=limits.WORKTREE_SECONDS)
         if not one.branch and one.unmerged:  # nothing else would lead to its commits
             _change(repo, "branch", one.folder.name, one.commit, seconds=limits.GIT_SECONDS)
-        _change(repo, "worktree", "remove", str(one.folder), seconds=limits.WORKTREE_SECONDS)
+        stashed = one.changed != 0 and not one.is_missing and self._stashed(one, repo)
+        try:
+            _change(repo, "worktree", "remove", str(one.folder), seconds=limits.WORKTREE_SECONDS)
+        except AgentError:
+            if stashed:  # it stays, and so does what was changed in it
+                words = ("stash", "pop", "--index", "--quiet")
+                with suppress(AgentError):
+                    _change(_opened(one.folder, self.env, self.cancel), *words, seconds=limits.WORKTREE_SECONDS)
+            raise
         is_ours = bool(one.branch) and one.folder == _place(_main(repo), one.branch)
         deleted = is_ours and not one.unmerged and self._deleted(one, repo)
         return Removed(one, stashed, deleted)
+
+    def _stashed(self, one: Worktree, repo: Repository) -> bool:
+        """Put what was changed in it into the stash; whether there was something."""
+        newest = ("rev-parse", "--verify", "--quiet", "refs/stash")
+        before = repo.ask(*newest).text
+        words = ("stash", "push", "--quiet", "--include-untracked", "--message", f"worktree {one.name}")
+        _change(_opened(one.folder, self.env, self.cancel), *words, seconds=limits.WORKTREE_SECONDS)
+        return repo.ask(*newest).text != before
 
     def _deleted(self, one: Worktree, repo: Repository) -> bool:
         with suppress(ToolFailure):  # it has moved meanwhile: then it has something of its own, and stays

@@ -118,6 +118,21 @@ def test_commits_on_no_branch_get_one(shop):
     assert git(shop, "rev-parse", "loose").strip() == tip
 
 
+def test_one_that_git_does_not_remove_keeps_its_changes(shop, tmp_path):
+    part = repository(tmp_path.resolve() / "part", {"p.txt": "p\n"})
+    allowed = ("-c", "protocol.file.allow=always", "submodule")
+    git(shop, *allowed, "add", "-q", str(part), "part")
+    git(shop, "commit", "-q", "-m", "with a part")
+    _, folder = trees(shop).make("one")
+    git(folder, *allowed, "update", "-q", "--init")
+    (folder / "a.txt").write_text("changed\n")
+    (folder / "new.txt").write_text("new\n")
+    assert refusal(trees(shop).remove, "one", sure=True).code == "worktree_git"  # git: it contains submodules
+    assert (folder / "a.txt").read_text() == "changed\n"
+    assert (folder / "new.txt").exists()
+    assert git(shop, "stash", "list") == ""
+
+
 def test_a_branch_that_is_not_ours_stays_and_what_is_locked_or_unknown_too(shop):
     git(shop, "worktree", "add", "-q", "-b", "theirs", str(shop.parent / "elsewhere"))
     git(shop, "worktree", "lock", str(shop.parent / "elsewhere"))
