@@ -61,11 +61,21 @@ class LineChild:
                     return asked
                 except OSError as error:
                     log.warning("the %s program cannot be asked: %s", self._name, error)
-                    self._process = None
                     self._asked.pop(number, None)
+                    self._give_up()
         asked.answer = self._gone()
         asked.done.set()
         return asked
+
+    def _give_up(self) -> None:
+        """It hears nothing any more: who waits for its answers waits in vain. Under the lock."""
+        child, self._process = self._process, None
+        if child is not None:
+            child.kill()
+        for asked in self._asked.values():
+            asked.answer = self._gone()
+            asked.done.set()
+        self._asked.clear()
 
     def _start(self) -> None:
         self._process = spawn(self._argv, Path("/"), {}, stdin=subprocess.PIPE)
