@@ -122,11 +122,19 @@ class Jobs:
             with self._lock:
                 self._wanted = False
                 sessions = list(self._sessions.values())
-            run = [jobs.look() for jobs in sessions]
+            run = [_looked(jobs) for jobs in sessions]
             with self._lock:
                 if self._closed or not (self._wanted or any(run)):
                     self._watcher = None
                     return
+
+
+def _looked(jobs: SessionJobs) -> bool:
+    try:
+        return jobs.look()
+    except Exception:  # what goes wrong with one session's is no reason to see no others end
+        log.exception("the tasks of a session could not be looked at")
+        return jobs.run
 
 
 class SessionJobs:

@@ -43,6 +43,14 @@ def test_a_command_runs_on_and_its_end_is_known(desk):
     assert calls == ["ended"]
 
 
+def test_a_look_that_fails_in_one_session_keeps_no_other_from_seeing_an_end(desk, monkeypatch):
+    over = threading.Event()
+    other = desk.jobs.of("s2", lambda event: None)
+    monkeypatch.setattr(other, "look", lambda: {}["unforeseen"])
+    desk.start(f"sleep {limits.TASK_LOOK * 2}", over.set)
+    assert over.wait(15)
+
+
 @pytest.mark.parametrize("command", ["kill -SEGV $$", "exec kill -KILL $$"])
 def test_a_signal_is_no_exit_code(desk, command):
     desk.start(f"exec 2>/dev/null; {command}")
