@@ -429,7 +429,8 @@ class Records:
         self, sessions: Collection[str] | None, before: float, turns: int, size: int, listed: float = math.inf
     ) -> None:
         """Forget what sessions that are no more have changed (`sessions`: all there were at the time `listed`: what
-        changed since may be another program's, in a session that began since), what is older than `before`, and the contents of the oldest turns until a workspace has at most `turns` of them and all are `size` bytes."""
+        changed since may be another program's, in a session that began since), what is older than `before`, and the
+        contents of the oldest turns until a workspace has at most `turns` of them and all are `size` bytes."""
         with self._writing() as c:
             if sessions is not None:
                 begun = c.execute("SELECT session FROM turns GROUP BY session HAVING min(created) < ?", (listed,))
