@@ -85,13 +85,15 @@ def refusals(action_id: str, keys: Sequence[str] | None, config: object) -> tupl
     others = {name: value for name, value in entries(config).items() if name != action_id}
     wanted = others if keys is None else {**others, action_id: list(keys)}
     before = load_keymap(others if keys is not None else config)[1]
-    return tuple(_words(problem) for problem in load_keymap(wanted)[1] if problem not in before)
+    return tuple(_words(problem, action_id) for problem in load_keymap(wanted)[1] if problem not in before)
 
 
-def _words(problem: KeymapProblem) -> str:
+def _words(problem: KeymapProblem, asked: str) -> str:
+    """Why the action `asked` cannot have a key."""
     params = problem.params
     if problem.key == "keymap.taken":
-        holder = BY_ID[params["holder"]]
+        # A default key comes back to its own action, and it is the other one that would lose it.
+        holder = BY_ID[params["holder"] if params["action"] == asked else params["action"]]
         return t("keys.taken", key=params["key"], holder=t(holder.title), place=place(holder.context))
     if problem.key == "keymap.way_out":
         return t("keys.way_out", action=t(BY_ID[params["action"]].title))

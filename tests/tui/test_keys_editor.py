@@ -25,7 +25,7 @@ REFUSED = [
     ("new", ("ctrl+m",), {}, "sends Ctrl+M as Enter"),
     ("allow_once", ("enter",), {}, "Enter never approves"),
     ("fold", ("z",), {}, ""),
-    ("new", None, {"new": "f9", "details": "ctrl+n"}, "Ctrl+N belongs to: New session"),
+    ("new", None, {"new": "f9", "details": "ctrl+n"}, "Ctrl+N belongs to: Details"),
     ("new", None, {"new": "f9"}, ""),
     ("quit", (), {"interrupt": []}, "Quit keeps its key"),
     ("interrupt", (), {"quit": []}, "Stop, copy, or clear keeps its key"),
