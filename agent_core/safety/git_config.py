@@ -7,11 +7,13 @@ helper.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits
+from agent_core.plain_files import read_regular
 
 from .shell_args import names
 
@@ -54,8 +56,8 @@ def git_config_names_helpers(repo: Path) -> bool:
         if folder is None:
             return False
         common = folder
-        if (folder / "commondir").is_file():
-            common = (folder / _read(folder / "commondir").strip()).resolve()
+        if os.path.lexists(folder / "commondir"):
+            common = Path(os.path.realpath(folder / _read(folder / "commondir").strip()))
         if (
             (common / "modules").exists()
             or (common / "config.worktree").exists()
@@ -69,26 +71,25 @@ def git_config_names_helpers(repo: Path) -> bool:
 
 def _git_folder(repo: Path) -> Path | None:
     """The git folder of the work tree `repo` lies in; ValueError if it is one itself."""
-    here = repo.resolve()
+    here = Path(os.path.realpath(repo))
     for place in (here, *here.parents):
         if (place / "HEAD").exists() and (place / "objects").exists():
             raise ValueError("a bare repository")
         entry = place / ".git"
         if entry.is_dir():
             return entry
-        if entry.exists() or entry.is_symlink():
+        if os.path.lexists(entry):
             text = _read(entry)
             if not text.startswith("gitdir:"):
                 raise ValueError("not a git file")
-            return (place / text[7:].strip()).resolve()
+            return Path(os.path.realpath(place / text[7:].strip()))
     return None
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
-        data = file.read(limits.GIT_CONFIG + 1)
-    if len(data) > limits.GIT_CONFIG:
-        raise ValueError("too large")
+    data = read_regular(path, limits.GIT_CONFIG)
+    if data is None or len(data) > limits.GIT_CONFIG:
+        raise ValueError("no file, or too large a one")
     return data.decode("utf-8")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,32 @@ def test_unusual_repositories_count_as_naming_a_helper(tmp_path: Path) -> None:
     linked.mkdir()
     (linked / ".git").write_text(f"gitdir: {repository(tmp_path / 'other', '[alias]') / '.git'}\n")
     assert git_config_names_helpers(linked)
+
+
+@pytest.mark.parametrize("name", ["config", "commondir", ".git"])
+@pytest.mark.parametrize("what", ["a pipe", "a link to itself", "a way to a link to itself"])
+def test_what_cannot_be_read_counts_as_naming_a_helper_and_is_not_waited_for(
+    tmp_path: Path, name: str, what: str
+) -> None:
+    folder = repository(tmp_path / "a", PLAIN_CONFIG)
+    place = folder / ".git" / name
+    if name == ".git":
+        folder = folder / "below"
+        place = folder / ".git"
+    place.parent.mkdir(exist_ok=True)
+    place.unlink(missing_ok=True)
+    if what == "a pipe":
+        os.mkfifo(place)
+    elif what == "a link to itself":
+        place.symlink_to(place)
+    else:
+        (place.parent / "loop").symlink_to("loop")
+        place.write_text("gitdir: loop" if name == ".git" else "loop")
+    found: list[bool] = []
+    asking = threading.Thread(target=lambda: found.append(git_config_names_helpers(folder)), daemon=True)
+    asking.start()
+    asking.join(10)
+    assert found == [True]
 
 
 def test_a_folder_below_with_a_repository_of_its_own_is_judged_by_that(tmp_path: Path) -> None:
