@@ -167,8 +167,8 @@ def _bytes(found: Found, name: str) -> bytes:
         return data
     try:
         # Links of the user's own are followed, but not out of the skill's folder.
-        path = (found.folder / name).resolve()
-        if not path.is_relative_to(found.folder.resolve()) and name != MAIN:
+        path = Path(os.path.realpath(found.folder / name))  # resolve() raises RuntimeError for links in a circle
+        if not path.is_relative_to(os.path.realpath(found.folder)) and name != MAIN:
             raise missing(found, name)
         read = read_regular(path, limits.SKILL_FILE)
     except OSError as error:

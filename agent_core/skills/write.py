@@ -202,7 +202,8 @@ class Writer:
     def _path(self, below: str) -> Path:
         """Where a path below our folder of skills is. Raises SkillFailure when links lead out of it."""
         path = self.top / below
-        if not path.parent.resolve().is_relative_to(self.top.resolve()) or path.is_symlink():
+        folder = Path(os.path.realpath(path.parent))
+        if not folder.is_relative_to(os.path.realpath(self.top)) or path.is_symlink():
             shown = self._shown(below)
             text = f"{shown} is a link that leads elsewhere. The user can change it by hand."
             raise SkillFailure("skill_link", text, path=shown)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import binascii
 import hashlib
 import json
+import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -74,7 +76,9 @@ def read_file(path: Path, redact: Redact = redact_shapes) -> list[Incoming]:
     Raises StoreError "import_unreadable", "import_too_large", or "import_unknown" when nothing in it is a message.
     """
     try:
-        with path.open("rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:  # a pipe is not waited for
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise StoreError("import_unreadable", f"{path} is no file. Name another one.", path=str(path))
             if file.read(len(_SQLITE)) == _SQLITE:
                 from agent_core.store.hermes import read_database
 

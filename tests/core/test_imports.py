@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -325,6 +326,21 @@ def test_a_call_nested_too_deeply_is_counted_as_lost_and_the_rest_comes(tmp_path
     for source, said in ((lines, ["hello"]), (file, ["hello", "[{" + "[" * depth])):
         (session,) = read_file(source, same)
         assert ([m.text for m in session.messages], session.lost) == (said, 1)
+
+
+def test_a_pipe_is_no_file_to_import_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    told = []
+
+    def ask():
+        with pytest.raises(StoreError) as error:
+            read_file(tmp_path / "pipe")
+        told.append(error.value.code)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(10)
+    assert told == ["import_unreadable"]
 
 
 def test_other_databases_are_refused_in_words(tmp_path):

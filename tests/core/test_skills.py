@@ -258,6 +258,21 @@ def test_only_the_frontmatter_is_read_and_a_file_that_stays_as_it_is_only_once(s
     assert found_names(scene.shelf()) == ["other"]
 
 
+def test_a_file_of_a_skill_that_is_a_link_to_itself_is_told_of_as_unreadable(scene):
+    folder = put(scene.own / "a", text_of("a"))
+    (folder / "references").mkdir()
+    (folder / "references" / "loop.md").symlink_to("loop.md")
+    (folder / "templates").symlink_to("templates")
+    [found] = scene.shelf().skills
+    for name in ("references/loop.md", "templates/x.md"):
+        with pytest.raises(SkillFailure) as told:
+            reading.file(found, name)
+        assert told.value.code == "skill_unreadable"
+        with pytest.raises(SkillFailure) as told:
+            scene.writer.write_file(found, name, "new")
+        assert told.value.code in ("skill_link", "skill_unreadable")
+
+
 def test_what_is_broken_is_found_with_what_is_wrong_and_never_raises(scene):
     put(scene.own / "a", "---\nname: [\n---\nT\n")
     (put(scene.own / "b", "") / "SKILL.md").write_bytes(b"\x00\x01\x02\x03\xff\xfe\x00" * 40)
