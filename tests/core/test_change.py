@@ -516,6 +516,18 @@ def test_a_long_rewriting_is_counted(ctx, ws):
     assert said.outcome == "+300 -1"
 
 
+def test_of_a_file_that_had_to_be_asked_about_a_rewriting_shows_no_lines(ctx, ws):
+    known(ctx, _envrc=b"x = 1\n")
+
+    def quiet(paths, ctx):
+        (ws / ".envrc").write_text("x=2 # found elsewhere\n")
+        return Checked()
+
+    said = call(replace(ctx, after_edit=quiet), "edit_file", path=".envrc", old_text="1", new_text="2")
+    assert "own commands (+1 -1 lines); read it again" in said.text
+    assert "found elsewhere" not in said.text
+
+
 def test_a_change_that_changes_nothing_asks_nobody(ctx, ws):
     known(ctx, a=b"1\n")
     assert isinstance(prepare(ctx, "write_file", path="a", content="1\n").action, NoAction)

@@ -102,6 +102,18 @@ def test_what_tools_change_is_undone_with_the_folders_they_made_and_redone(desk)
     assert snapshot(d.ws) == after
 
 
+def test_what_a_file_was_is_on_the_disk_before_a_tool_changes_it(desk):
+    d = desk()
+    with d.turn("u1") as turn:
+        d.write(turn, "a.txt", b"first")
+        said = []
+        turn._records()._db.set_trace_callback(said.append)
+        turn.file(d.ws / "a.txt", b"first", b"second")
+        turn._records()._db.set_trace_callback(None)
+    steps = [line for line in said if line.startswith(("PRAGMA synchronous", "COMMIT"))]
+    assert steps == ["PRAGMA synchronous = FULL", "COMMIT", "PRAGMA synchronous = NORMAL"]
+
+
 def test_a_turn_without_changes_leaves_no_trace(desk):
     d = desk()
     fill(d.ws)

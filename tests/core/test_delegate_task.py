@@ -72,6 +72,12 @@ def by_goal(replies):
     return child
 
 
+def marks(desk):
+    """What is noted of each that was asked for."""
+    with desk.store.database.read() as c:
+        return {status for (status,) in c.execute("SELECT status FROM async_delegations")}
+
+
 def told(request):
     """The messages in which results came back."""
     return [m for m in request.messages if m.origin == "agents"]
@@ -105,6 +111,7 @@ def test_a_call_answers_at_once_and_what_they_came_to_begins_a_turn_when_all_hav
     stored = next(m for m in desk.store.messages(desk.session.id) if m.origin == "agents")
     assert from_json(to_json(stored)) == stored
     assert [said.text for said in desk.session.said()] == ["go"]
+    desk.until(lambda: marks(desk) == {"told"})
 
 
 def test_what_comes_back_during_a_turn_waits_for_its_end_and_a_queued_text_goes_before_it(office):
@@ -474,6 +481,7 @@ def test_what_has_ended_but_was_not_told_and_what_was_cut_off_is_told_once_after
     assert "The program ended, or the session was closed" in message.text
     desk.turn("again", count=3)
     assert len(told(desk.parent.requests[-1])) == 1
+    assert marks(desk) == {"told"}
     assert not desk.store.delegations.left(desk.session.id)
 
 

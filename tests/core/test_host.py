@@ -4,11 +4,12 @@ import queue
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 
 from agent_core import events
+from agent_core.cancel import CancelScope
 from agent_core.desk.files import list_folders
 from agent_core.desk.host import Host
 from agent_core.desk.house import Launch
@@ -17,7 +18,10 @@ from agent_core.intents import SetMode, Shell, Submit
 from agent_core.llm import discover
 from agent_core.memory import recall
 from agent_core.messages import user
+from agent_core.mind.turn_lease import held
+from agent_core.session.services import Containment
 from agent_core.spill import find_note
+from agent_core.store.children import Birth
 from tests.fakes.model_server import ModelServer, Reply
 
 
@@ -324,6 +328,55 @@ def test_a_deleted_session_can_be_brought_back(start, server):
     assert len(host.sessions()) == 1, "a session without a message is only closed"
 
 
+def test_a_session_is_deleted_when_what_it_still_had_to_store_is_stored(start, server, monkeypatch):
+    host = start(provider(server))
+    session = host.new()
+    turn(session, "hi")
+    join, done = session.join, []
+    monkeypatch.setattr(type(session), "join", lambda self, *given: (join(*given), done.append("joined")))
+    delete = host.store.delete
+    monkeypatch.setattr(host.store, "delete", lambda id: (done.append("deleted"), delete(id)))
+    host.delete(session.id)
+    assert done[:2] == ["joined", "deleted"]
+
+
+def test_the_session_of_a_sub_agent_at_work_is_not_opened_beside_it(start, server):
+    host = start(provider(server))
+    session = host.new()
+    turn(session, "hi")
+    child = host.store.children.begin(
+        session.id, Birth("agent-1", "explorer", "Look", str(host.places.workspace), "ask")
+    )
+    with held(host.store.leases, child, CancelScope(), lambda holder: None):
+        with pytest.raises(StoreError) as told:
+            host.open(child)
+        assert told.value.code == "agent_at_work"
+    assert host.open(child).id == child
+
+
+@pytest.mark.parametrize(
+    ("mode", "contained", "is_refused"),
+    [
+        ("auto", Containment(), True),
+        ("goal", Containment(), True),
+        ("ask", Containment(), False),
+        ("plan", Containment(), False),
+        ("auto", Containment(kernel=True), False),
+        ("auto", Containment(accepted=True), False),
+        ("auto", Containment(sandbox="danger-full-access"), False),
+        ("auto", Containment(sandbox="read-only"), True),
+    ],
+)
+def test_a_mode_that_acts_alone_begins_only_inside_walls_or_where_a_person_took_them_down(
+    start, server, monkeypatch, mode, contained, is_refused
+):
+    walls = start(provider(server)).walls
+    monkeypatch.setattr(type(walls), "containment", lambda self: contained)
+    with pytest.raises(ConfigError) if is_refused else nullcontext() as told:
+        walls.check_mode(mode)
+    assert (told and told.value.code) == ("mode_needs_sandbox" if is_refused else None)
+
+
 @pytest.mark.parametrize("ask", [Host.typed, Host.snippets, Host.permissions, lambda host, id: host.submit(id, "go")])
 def test_who_asks_about_a_session_that_was_closed_meanwhile_is_told_so(start, server, ask):
     host = start(provider(server))
@@ -432,6 +485,7 @@ def test_what_was_said_is_found_and_the_model_may_look_it_up_but_for_the_session
         host = start(provider(server))
         first = host.new()
         turn(first, "where is the offset lost?")
+        host.searching.find("offset", wait=30.0)  # the index is begun only now: a busy machine needs long for that
         assert {hit.speaker for hit in host.search("offset lost")} == {"user", "title"}
         second = host.new()
         turn(second, "which offset dates file was it?")

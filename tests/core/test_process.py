@@ -20,6 +20,7 @@ import pytest
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.confinement import confined_env
+from agent_core.errors import SandboxError
 from agent_core.ports.commands import ExecResult
 from agent_core.process import families, proc
 from agent_core.process.command import LocalBackend
@@ -29,7 +30,7 @@ from agent_core.process.held import Held
 from agent_core.process.output import HeadTail
 from agent_core.process.running import running
 from agent_core.sandbox.env import child_env
-from agent_core.sandbox.policy import UNCONFINED, SandboxPolicy
+from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 from agent_core.sandbox.probe import layers
 
 from .tool_support import later
@@ -150,6 +151,14 @@ def test_nothing_is_cut_below_the_limit_and_the_limit_holds(size):
     assert "\ufffd" not in text
     assert len(text.encode()) <= 300
     assert (text == data.decode()) == (len(data) <= 300)
+
+
+def test_what_has_to_be_confined_does_not_run_where_there_is_no_policy_for_its_box(tmp_path):
+    backend = LocalBackend(lambda box: None)
+    with pytest.raises(SandboxError) as told:
+        backend.execute("touch ran", tmp_path, box=Box("workspace-write"), timeout=20, env=ENV, cancel=CancelScope())
+    assert told.value.code == "no_sandbox"
+    assert not (tmp_path / "ran").exists()
 
 
 MEASURE = """

@@ -1,6 +1,7 @@
 """A session that nobody needs goes to rest, holds nothing meanwhile, and goes on as it was."""
 
 import gc
+import queue
 import threading
 import time
 import weakref
@@ -151,6 +152,41 @@ def test_what_is_sent_while_it_lies_down_is_never_lost(tmp_path):
         table.turn(f"turn {number}", count=number + 1)
     asked = [message.text for message in table.store.messages(table.session.id) if message.role == "user"]
     assert asked == [f"turn {number}" for number in range(40)]
+
+
+def test_a_text_on_its_way_and_one_that_comes_between_its_two_looks_keep_it_awake(tmp_path):
+    table = Table(tmp_path, say("Yes."))
+    table.turn("first")
+    session, tries = table.session, queue.SimpleQueue()
+    give, let_go, lie_down = session._give, session._turns.let_go, session._lie_down
+    is_on_its_way, may_arrive = threading.Event(), threading.Event()
+
+    def slowly(intent):
+        is_on_its_way.set()
+        assert may_arrive.wait(10)
+        give(intent)
+
+    def noted(worker):
+        rests = lie_down(worker)
+        tries.put(rests)
+        return rests
+
+    session._lie_down, session._give = noted, slowly
+    sender = threading.Thread(target=session.send, args=(intents.Submit("second"),))
+    sender.start()
+    assert is_on_its_way.wait(10)
+    session.send(intents.Rest())
+    assert tries.get(timeout=10) is False
+    may_arrive.set()
+    sender.join(10)
+    assert table.wait(events.TurnFinished, count=2).text == "Yes."
+
+    session._give = give
+    session._turns.let_go = lambda worker: (let_go(worker), session.send(intents.Submit("third")))
+    session.send(intents.Rest())
+    assert tries.get(timeout=10) is False
+    session._turns.let_go = let_go
+    assert table.wait(events.TurnFinished, count=3).text == "Yes."
 
 
 def test_a_rest_that_fails_leaves_a_session_that_works(tmp_path):

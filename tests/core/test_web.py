@@ -507,18 +507,18 @@ def never_ends(connection: socket.socket, request: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("handler", "words"),
+    ("handler", "words", "seconds"),
     [
-        (says_wrong_length, "could not be fetched"),
-        (says(BOMB, "200 OK", "Content-Encoding: gzip"), "unpacks to far more"),
-        (lambda connection, request: connection.sendall(b"SSH-2.0-OpenSSH\r\n"), "could not be fetched"),
-        (lambda connection, request: time.sleep(2), "did not come within"),
-        (says(b"", "302 Found", "Location: /again"), "redirects more than"),
+        (says_wrong_length, "could not be fetched", 20),
+        (says(BOMB, "200 OK", "Content-Encoding: gzip"), "unpacks to far more", 20),
+        (lambda connection, request: connection.sendall(b"SSH-2.0-OpenSSH\r\n"), "could not be fetched", 20),
+        (lambda connection, request: time.sleep(1), "did not come within", 0.3),
+        (says(b"", "302 Found", "Location: /again"), "redirects more than", 20),
     ],
 )
-def test_a_server_that_does_not_behave_is_a_result_in_words(serve, tmp_path, handler, words):
+def test_a_server_that_does_not_behave_is_a_result_in_words(serve, tmp_path, handler, words, seconds):
     server = serve(handler)
-    result = Desk(tmp_path, YES, seconds=0.7).fetch(f"http://a.example:{server.port}/")
+    result = Desk(tmp_path, YES, seconds=seconds).fetch(f"http://a.example:{server.port}/")
     assert not result.ok
     assert words in result.text
 
