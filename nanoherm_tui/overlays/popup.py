@@ -8,6 +8,7 @@ from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.strips import Painted, Part, led, look_of, row
+from nanoherm_tui.symbols import sym
 
 
 class Popup(Painted):
@@ -55,9 +56,13 @@ class Popup(Painted):
         """The words of row `index` in `width` cells, at least one: what stands left, and right, where it is not cut."""
 
     def rows(self, width: int) -> list[Strip]:
-        """As painted, behind a blank of the pane's own ground: beside the list no state of a tool is seen."""
-        ground = look_of(self).style()
-        return [Strip.join([row(1, [], ground), strip]) for strip in super().rows(max(1, width - 1))]
+        """As painted, behind a blank of the pane's own ground: beside the list no state of a tool is seen.
+
+        Where grounds are equal the rule stands there: what the list covers goes on above it.
+        """
+        look = look_of(self)
+        rule: list[Part] = [(sym("rule"), look.mark("rule"))] if look.theme.draws_rules else []
+        return [Strip.join([row(1, rule, look.style()), strip]) for strip in super().rows(max(1, width - 1))]
 
     def _visible(self) -> range:
         rows = min(self.count, limits.SLASH_ROWS, max(1, self.app.size.height // 2))

@@ -130,7 +130,9 @@ class ServersScreen(ListScreen[None]):
         empty = (t("servers.how"),)
         self._detail.say(empty if line is None else (line.words,) if isinstance(line, ProblemLine) else line.detail)
         can = self._can
-        keys = [(key("enter"), t("servers.open"))] if server is not None and server.below else []
+        keys: list[tuple[str, str]] = []
+        if server is not None and server.below:
+            keys.append((key("enter"), t("dock.hint_fold" if server.name in self._list.open else "servers.open")))
         keys += [("r", t("servers.restart"))] if "restart" in can else []
         keys += [("l", t("servers.log_in"))] if "login" in can else []
         if server is not None and "switch" in can:

@@ -95,7 +95,7 @@ class CommentsTab(DiffTab):
         if field is None or self._about is None:
             return None
         keys = ((show("enter"), t("comments.keep")), (show("escape"), t("comments.leave")))
-        hints = [part for key, words in keys for part in (Span(f"  {key}", bold=True), Span(f" {words}", "muted"))]
+        hints = [part for key, words in keys for part in (Span(f"   {key}", bold=True), Span(f" {words}", "muted"))]
         room = cells - sum(width(span.text) for span in hints) - 1
         if room < limits.COMMENT_HEADING:
             hints, room = [], cells

@@ -23,6 +23,7 @@ from nanoherm_tui.text import wrap
 
 _LEFT: Final = 3  # blank, blank and bar, as the composer has them
 _RIGHT: Final = 3
+_INDENT: Final = 3  # of title, words and keys: under one another and over what is written below, as in a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class TourCard(Painted):
         return most + 2 + (0 if self._is_short else 3)  # blank rows at both ends and above the keys
 
     def _lines(self, card: Card, width: int) -> Sequence[str]:
-        return wrap(words_of(card, self._keymap, demo=self._demo), max(8, width - _LEFT - _RIGHT - 2))
+        return wrap(words_of(card, self._keymap, demo=self._demo), max(8, width - _LEFT - _RIGHT - _INDENT - 1))
 
     def paint(self, width: int) -> list[Strip]:
         look, card, inner = look_of(self), CARDS[self.at], width - _LEFT - _RIGHT
@@ -114,15 +115,15 @@ class TourCard(Painted):
         if inner < 8:
             return [Strip.blank(width, ground) for _ in range(self.size.height)]
         fill, muted = look.style("text", "surface"), look.style("muted", "surface")
-        mark: list[Part] = [(f"{sym('newlines')} ", look.mark("accent", "surface"))] if card.below else []
-        title: list[Part] = [(" ", fill), *mark, (t(f"tour.{card.name}"), look.style("text", "surface", bold=True))]
+        mark: Part = (f"{sym('newlines') if card.below else ' '} ", look.mark("accent", "surface"))
+        title: list[Part] = [(" ", fill), mark, (t(f"tour.{card.name}"), look.style("text", "surface", bold=True))]
         place = t("tour.place", n=self.at + 1, of=len(CARDS))
         go_on = show("tab"), t("tour.end") if self.is_last else t("tour.next")
-        foot = flow(inner, hints(look, [go_on, ("Esc", t("tour.leave"))]), fill, indent=1)
+        foot = flow(inner, hints(look, [go_on, ("Esc", t("tour.leave"))]), fill, indent=_INDENT)
         if len(foot) > 1:
-            foot = flow(inner, hints(look, [go_on, ("Esc", t("tour.leave_short"))]), fill, indent=1)
+            foot = flow(inner, hints(look, [go_on, ("Esc", t("tour.leave_short"))]), fill, indent=_INDENT)
         rows = [row(inner, title, fill, [(place, muted), (" ", fill)])]
-        rows += [row(inner, [(" ", fill), (line, fill)], fill) for line in self._lines(card, width)]
+        rows += [row(inner, [(" " * _INDENT, fill), (line, fill)], fill) for line in self._lines(card, width)]
         blank = row(inner, [], fill)
         pad = 0 if self._is_short else 1
         room = self.size.height - 2 * pad - 1

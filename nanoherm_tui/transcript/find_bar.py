@@ -9,6 +9,7 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.draft import DraftBar
 from nanoherm_tui.panes.find_input import FindInput
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ class FindBar(Horizontal):
 
     DEFAULT_CSS = """
     /* No margin: Textual would take it from the transcript's width too. */
-    FindBar { height: 1; width: 1fr; padding: 0 3 0 3; background: $background; }
+    FindBar { height: 1; width: 1fr; padding: 0 3 0 0; background: $background; }
+    FindBar > DraftBar { width: 3; height: 1; }
     FindBar > Static { width: auto; background: $surface; color: $text-muted; }
     FindBar > Input { width: 1fr; background: $surface; color: $foreground; }
     FindBar > Input:focus { background-tint: $foreground 0%; }
@@ -44,13 +46,22 @@ class FindBar(Horizontal):
         """
         super().__init__()
         self._find, self._go, self._left = find, go, left
+        self._bar = DraftBar()  # where grounds are equal nothing else tells the row from the text above it
         self._field = FindInput(placeholder=t("transcript.find"))
 
     def ask(self) -> None:
         """Take the keyboard, at once: keys that came in the same read are what is looked for."""
         if not self._field.is_attached:
-            self.mount(Static(" / ", markup=False), self._field, Static("", id="found", markup=False))
+            self.mount(self._bar, Static(" / ", markup=False), self._field, Static("", id="found", markup=False))
         self._field.focus()
+
+    def on_descendant_focus(self) -> None:
+        self._bar.lit = True
+        self._bar.refresh()
+
+    def on_descendant_blur(self) -> None:
+        self._bar.lit = False
+        self._bar.refresh()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -27,14 +27,17 @@ def with_cursor(strip: Strip, look: Look) -> Strip:
 
 
 def with_mark(strip: Strip, mark: str, width: int, look: Look) -> Strip:
-    """`strip` with the mark at its right end; of what it covers no part is left over, and ⋯ says that there is more."""
+    """`strip` with the mark at its right end; of what it covers no part is left over, and ⋯ says that there is more.
+
+    A bar stands before it: where grounds are equal nothing else tells it from the text.
+    """
     end = width - RIGHT_MARGIN
-    start = max(0, end - cell_len(mark))
-    note = Strip([Segment(mark, look.style("accent", "surface"))], cell_len(mark))
-    before, covered = strip.crop(0, start), strip.crop(start, start + cell_len(mark))
+    note = Strip([Segment(sym("bar"), look.mark("accent")), Segment(mark, look.style("accent", "surface"))])
+    start = max(0, end - note.cell_length)
+    before, covered = strip.crop(0, start), strip.crop(start, start + note.cell_length)
     if covered.text.strip() and start > TEXT_AT:
         before = _signed(before, _whole(before.text, covered.text), look)
-    return Strip.join([before, note, strip.crop(start + cell_len(mark))])
+    return Strip.join([before, note, strip.crop(start + note.cell_length)])
 
 
 def _whole(text: str, covered: str) -> str:

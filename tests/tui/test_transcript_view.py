@@ -76,9 +76,9 @@ async def test_a_hidden_reader_is_not_disturbed_and_a_mark_counts_what_is_new():
     ],
 )
 def test_of_a_row_under_the_mark_whole_words_are_left_and_no_part_of_a_figure(row, left):
-    width, mark = 50, " ▾ 2 new lines "
+    width, mark = 51, "▐ ▾ 2 new lines "
     strip = Strip([Segment(row + " " * (width - cell_len(row)))])
-    shown = with_mark(strip, mark, width, look()).text
+    shown = with_mark(strip, mark[1:], width, look()).text
     assert cell_len(shown) == width
     assert shown.partition(mark)[0].rstrip() == left
     assert shown.partition(mark)[1:] == (mark, "  ")
