@@ -9,7 +9,9 @@ from typing import Final
 # ECMA-48, 7 and 8 bit. A string sequence that never ends loses its introducer only: the text after it must not vanish.
 _SEQUENCE: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*(?:[@-~]|\Z)"  # control sequences: colours, cursor, modes
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links, device strings
+    # Titles, links, device strings. None goes past where the next may begin: many that never end would each be looked
+    # for to the end of the text.
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]+[0-~]"  # character sets
     r"|\x1b[0-~]?"  # two-character escapes, and a lone escape
     r"|[\x80-\x9f]"  # what is left of the 8-bit controls

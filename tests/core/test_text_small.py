@@ -63,6 +63,7 @@ def test_file_names_that_are_no_text_do_not_make_cutting_fail():
         ("\x1b]0;title\x07x", "x"),
         ("\x1b]8;;https://example.com\x1b\\click\x1b]8;;\x1b\\", "click"),
         ("\x9d0;title\x9cx", "x"),
+        ("\x9d0;a\x9d0;b\x9cx", "0;ax"),
         ("\x1bP1;2|data\x1b\\x", "x"),
         ("\x1b_apc\x1b\\\x1b^pm\x1b\\x", "x"),
         ("\x1b(0x\x1b(B\x1b7\x1b8\x1b=\x1bM", "x"),
@@ -111,7 +112,7 @@ def test_clean_text_holds_nothing_a_terminal_obeys(text):
     )
 
 
-@pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1bP", "\r", "a\r", "a\b", "\x9b1;"])
+@pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1bP", "\r", "a\r", "a\b", "\x9b1;", "\x90", "\x1b]\x9d0;"])
 def test_hostile_text_is_cleaned_in_linear_time(piece):
     text = piece * 300_000
     begun = time.process_time()
