@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -22,7 +23,7 @@ from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports.actions import ReadAction, WebAction
 from agent_core.ports.asking import Asker, Decided
 from agent_core.ports.commands import TerminalBackend
-from agent_core.ports.extras import Extra, Learning, Settling
+from agent_core.ports.extras import EndedTurn, Extra, Learning, Settling
 from agent_core.ports.means import ChangeLog, NoChangeLog, TodoItem, Web
 from agent_core.ports.tools import Checked, Tool, ToolContext
 from agent_core.process.command import LocalBackend
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from agent_core.safety.shell_trust import TrustContext
     from agent_core.tools.toolbox import Toolbox
 from agent_core.tools.seen_files import SeenFiles
+
+log = logging.getLogger(__name__)
 
 
 class Kit:
@@ -149,15 +152,21 @@ class Kit:
             extras, self._extras = self._extras or (), None
             self._heeding.clear()
         self.turn = None
-        for extra in extras:
-            extra.close()
+        _close(extras)
 
     def close(self) -> None:
         """The session is closed."""
         with self._extras_lock:
             extras, self._extras = self._extras or (), ()
-        for extra in extras:
-            extra.close()
+        _close(extras)
+
+    def ended(self, turn: EndedTurn) -> None:
+        """A turn has ended: tell the extras."""
+        for extra in self.extras:
+            try:
+                extra.ended(turn)
+            except Exception:  # what one makes of it is no part of the turn
+                log.exception("an extra did not take in the end of a turn")
 
     def toolbox(
         self,
@@ -317,6 +326,14 @@ class Kit:
             stream = services.request.stream
             self._reviewer = Reviewer(connect, meter, services.redact, self._emit, stream=stream)
         return self._reviewer
+
+
+def _close(extras: Iterable[Extra]) -> None:
+    for extra in extras:
+        try:
+            extra.close()
+        except Exception:  # the others have to be closed too
+            log.exception("an extra could not be closed")
 
 
 def trust_context(services: SessionServices, folder: Path) -> TrustContext:

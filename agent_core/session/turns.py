@@ -120,8 +120,7 @@ class SessionTurns:
             finished = TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code)
         ended, self._ended = self._ended, None
         if ended is not None:
-            for extra in self.kit.extras:
-                extra.ended(ended)
+            self.kit.ended(ended)
         if code == lost().code:  # which stops the turn as a person would, but nobody did
             return replace(finished, outcome="failed")
         return finished

@@ -133,10 +133,12 @@ class SessionWork(SessionParts):
                 worker.tell_failure(error)
                 if isinstance(item, Start):
                     self._finish(worker, "failed")
-        self._turns.hooks.close()
-        self._turns.kit.close()
-        if worker.connection is not None:
-            worker.connection.client.close()
+        try:
+            self._turns.hooks.close()
+        finally:
+            self._turns.kit.close()
+            if worker.connection is not None:
+                worker.connection.client.close()
 
     def _next(self, worker: Worker) -> Item:
         """What comes next; while another program runs a turn here, what that stores is read meanwhile."""

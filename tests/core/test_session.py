@@ -9,6 +9,7 @@ import pytest
 from agent_core import events, intents, limits
 from agent_core.errors import ConfigError, Interrupted, ProviderError
 from agent_core.messages import ImagePart, ToolCall, Usage, new_id
+from agent_core.ports.extras import Guidance
 from agent_core.ports.model import Delta, LlmReply
 from tests.core.session_support import call, say
 
@@ -513,3 +514,46 @@ def test_a_stored_session_goes_on_where_it_ended(table):
     assert [m.text for m in history.messages] == ["a", "one"]
     t.turn("b", count=2)
     assert [m.text for m in t.model.requests[1].messages[1:]] == ["a", "one", "b"]
+
+
+class Fails:
+    """An extra for which all goes wrong at the end: the machine has no more threads, say."""
+
+    def tools(self):
+        return ()
+
+    def guidance(self):
+        return Guidance()
+
+    def news(self):
+        return ""
+
+    def begin(self, text, cancel):
+        return ""
+
+    def ended(self, turn):
+        raise RuntimeError("can't start new thread")
+
+    def close(self):
+        raise RuntimeError("can't start new thread")
+
+
+class Counts(Fails):
+    def __init__(self):
+        self.heard = []
+
+    def ended(self, turn):
+        self.heard.append("ended")
+
+    def close(self):
+        self.heard.append("closed")
+
+
+def test_an_extra_that_fails_at_the_end_takes_the_end_from_nobody_else(table):
+    counts, shut = Counts(), []
+    t = table(say("Hello"), extras=lambda seat: (Fails(), counts))
+    t.model.close = lambda: shut.append("model")
+    assert t.turn("Hi").outcome == "completed"
+    t.session.close()
+    t.session.join(10)
+    assert (counts.heard, shut) == (["ended", "closed"], ["model"])
