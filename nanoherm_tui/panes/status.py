@@ -105,6 +105,8 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
     for name, spans in fields.items():  # in the order of their worth
         if name == "activity" and info.hint:
             spans = (replace(spans[0], text=cut(spans[0].text, max(0, cells - used - GAP))),)
+        elif name == "activity" and spans and used + GAP + _size(spans) > cells:
+            spans = fields[name] = (spans[0], Span(" "), spans[-1])  # that something runs, and for how long
         if name == "waiting" and spans and used + GAP + _size(spans) > cells:
             spans = fields[name] = (spans[0], Span(f" {info.waiting}"))  # that somebody is asked is told anywhere
         size = _size(spans)

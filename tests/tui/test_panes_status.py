@@ -10,6 +10,7 @@ from nanoherm_tui import i18n
 from nanoherm_tui.panes.bodies import Row, Span, paint_row, plain
 from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
 from nanoherm_tui.panes.title import TitleRow, title_row
+from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import Cost, money, shorten_home, width
 from tests.rows import each_row
 from tests.tui.panes_app import PaneApp, lines, styles
@@ -133,6 +134,9 @@ def test_when_narrow_whole_fields_go_those_first_that_can_be_done_without():
         assert text.startswith("ask")
     assert gone == list(order)
     assert "step 5" in plain(status_row(FULL, 0, 40).left)
+    info = StatusInfo("ask", "workspace-write", "a-model", running=True, step=1, seconds=4.0)
+    row = plain(status_row(info, 0, 36).left)
+    assert row.split() == ["ask", "workspace-write", sym("running", 0), "4", "s"], "that something runs, not with what"
 
 
 def test_whether_there_is_a_sandbox_is_said_on_the_smallest_screen_and_beside_any_hint():
