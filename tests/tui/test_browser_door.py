@@ -36,6 +36,8 @@ def door(address="127.0.0.1"):
         ("0.0.0.0", "evil.example:8000", False),
         ("127.0.0.1", "machine:8000", False),
         ("::", "[fe80::1]:8000", True),
+        ("fd00::1", "[fd00::1]:8000", True),
+        ("fd00::1", "[fd00::2]:8000", False),
     ],
 )
 def test_a_host_is_known_by_its_name_alone(address, host, known):

@@ -11,7 +11,7 @@ from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.hunks import hunk_keys, left_of
 from nanoherm_tui.theming.themes import Look
 from tests.fakes.model_server import Reply
-from tests.tui.composer_app import Question
+from tests.tui.composer_app import ComposerApp, Question
 from tests.tui.overlay_app import shown
 from tests.tui.panes_app import THEMES, PaneApp, lines, painted
 from tests.tui.test_app import Stage
@@ -183,6 +183,16 @@ MOVE = (
     FileDiff("old.py", (hunk(1, "-x"),), 0, 1, "delete"),
 )
 MOVED = FileDiff("b.py", (hunk(1, "-x", "+y"),), 1, 1, old_path="was.py")
+
+
+async def test_only_of_a_change_of_files_are_hunks_left_out():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)):
+        for kind, refused in (("keep", set()), ("edit", {"0.1"})):
+            question = app.ask(Question(kind, "Change a.py", diffs=(EDIT,)))
+            app.panel.toggle_hunk((EDIT,), "0.1", by_mouse=True)
+            assert app.panel.refused == refused
+            app.panel.close(question.id)
 
 
 def test_figures_are_those_of_what_is_left():
