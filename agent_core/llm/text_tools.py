@@ -52,9 +52,8 @@ MARKER_CHECKS = 32  # markers in code that are looked at while streaming; each l
 _CODE = re.compile(
     r"(?m)^[ ]{0,3}(`{3,}|~{3,})[^\n]*\n(?:.*?^[ ]{0,3}\1[`~]*[ \t]*$|.*\Z)|(`+)[^\n]*?(?<!`)\2(?!`)", re.S
 )
-_RESIDUE = re.compile(
-    r"(?:\s*(?:</?｜DSML｜[^<>\n]*>?|<｜tool▁calls?▁begin｜>|<｜end▁of▁sentence｜>|<\|im_end\|>|<\|eot_id\|>)\s*)+\Z"
-)
+_RESIDUE = re.compile(r"</?｜DSML｜[^<>\n]*>?|<｜tool▁calls?▁begin｜>|<｜end▁of▁sentence｜>|<\|im_end\|>|<\|eot_id\|>")
+"""One of them: from its "<", the only one in it."""
 
 _CLOSING = (
     r"</(?:tool_calls?|toolcall|TOOLCALL|function_calls?|functioncall|tools|seed:tool_call)>|"
@@ -91,7 +90,16 @@ def in_code(text: str, position: int) -> bool:
 
 def without_residue(text: str) -> str:
     """`text` without what a server's parser left at its end: a call's opening marker, a model's end token."""
-    return _RESIDUE.sub("", text)
+    end = left = len(text)
+    while True:  # from the end: each character is looked at once
+        while end and text[end - 1].isspace():
+            end -= 1
+        at = text.rfind("<", 0, end)
+        if at < 0 or not _RESIDUE.fullmatch(text, at, end):
+            return text[:left]
+        while at and text[at - 1].isspace():
+            at -= 1
+        end = left = at
 
 
 def extract(text: str, offered: Offered) -> Written:

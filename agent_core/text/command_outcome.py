@@ -182,7 +182,7 @@ _UNITTEST: Final = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED)(?: \
 _CARGO: Final = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.MULTILINE)
 _GO: Final = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[)", re.MULTILINE)
 _JEST: Final = re.compile(r"^\s*Tests:?\s+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", re.MULTILINE)
-_MOCHA: Final = re.compile(r"^\s+(\d+) passing\b(?:.*\n\s+(\d+) pending)?(?:.*\n\s+(\d+) failing)?", re.MULTILINE)
+_MOCHA: Final = re.compile(r"^[ \t]+(\d+) passing\b(?:.*\n\s+(\d+) pending)?(?:.*\n\s+(\d+) failing)?", re.MULTILINE)
 _TAP: Final = re.compile(r"^[#ℹ] (pass|fail) (\d+)$", re.MULTILINE)
 
 

@@ -468,6 +468,21 @@ class TestWrittenCalls:
         assert (reply.text, reply.reasoning, shown) == ("42", "Hm", "42")
 
 
+@each_row(
+    ("text", "left"),
+    [
+        ("<|im_end|> " * 5_000 + "x", "<|im_end|> " * 5_000 + "x"),
+        ("x" + " <|im_end|>\n" * 5_000, "x"),
+        ("x" + "\n\n" * 50_000, "x" + "\n\n" * 50_000),
+        (" \n" * 50_000 + "<|eot_id|>", ""),
+    ],
+)
+def test_end_tokens_and_blanks_that_a_model_repeats_are_gone_through_once(text, left):
+    started = time.process_time()
+    assert text_tools.without_residue(text) == left
+    assert time.process_time() - started < 2
+
+
 def test_long_replies_take_linear_time():
     def seconds(pieces: int) -> float:
         builder = ReplyBuilder("Server", TOOLS)
