@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from agent_core.errors import ConfigError
 from agent_core.grants import Grants, Scope, SessionGrants
-from agent_core.grants_file import CommandGrant, GrantsFile
+from agent_core.grants_file import CommandGrant, GrantsFile, ServerGrant
 from agent_core.messages import FileDiff
-from agent_core.ports.actions import CommandAction, EditAction, ReadAction
+from agent_core.ports.actions import CommandAction, EditAction, ReadAction, ServerAction, WebAction
 from agent_core.safety.prefixes import covers, is_prefix, plain_commands, proposed
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
@@ -651,3 +651,43 @@ def test_every_change_is_none_that_a_path_rule_asks_about_and_a_file_that_may_be
     assert grants.covers(ReadAction("skill/SKILL.md"), path_asked=True)
     assert not grants.covers(ReadAction("skill/SKILL.md", lends=("TOKEN",)), path_asked=True)
     assert not grants.covers(edit_of("skill/SKILL.md"), path_asked=True)
+
+
+def test_a_narrower_grant_takes_nothing_from_a_wider_one(place: Place) -> None:
+    grants, action = place.grants(), place.command("make")
+    grants.grant(action, box=NETWORK)
+    grants.grant(action, box=INSIDE)
+    assert grants.covers(action, box=NETWORK)
+    grants.grant(action, box=UNCONFINED)
+    assert grants.covers(action, box=UNCONFINED)
+
+
+def test_variables_that_were_lent_once_let_no_file_be_read_without_asking(place: Place) -> None:
+    grants = place.grants()
+    grants.grant(ReadAction(".env", lends=("TOKEN",)))
+    assert not grants.covers(ReadAction(".env"))
+    grants.grant(ReadAction(".env"))
+    assert grants.covers(ReadAction(".env"))
+    assert not grants.covers(ReadAction(".env", lends=("TOKEN",)))
+
+
+def test_a_page_that_a_rule_asks_about_is_granted_alone_never_its_host(place: Place) -> None:
+    grants, page = place.grants(), WebAction("https://docs.example/x", "docs.example")
+    grants.grant(page, path_asked=True)
+    assert not grants.covers(page)
+    grants.grant(page)
+    assert grants.covers(page)
+    assert not grants.covers(page, path_asked=True)
+
+
+def test_outside_the_workspace_no_prefix_is_offered(place: Place, tmp_path: Path) -> None:
+    grants = place.grants()
+    assert grants.patterns_for(place.command("git status -s"))[0] != "git status -s"
+    assert grants.patterns_for(place.command("git status -s", tmp_path)) == ("git status -s",)
+
+
+def test_a_tool_that_was_allowed_for_good_is_that_of_the_same_server_under_the_same_name(place: Place) -> None:
+    place.file.add(ServerGrant("docs", "find", "https://one.example"))
+    assert place.grants().covers(ServerAction("docs", "find", "https://one.example"))
+    assert not place.grants().covers(ServerAction("docs", "find", "https://two.example"))
+    assert not place.grants().covers(ServerAction("docs", "drop", "https://one.example"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core import limits
 from agent_core.errors import ConfigError
 from agent_core.grants_file import CommandGrant, GrantsFile
 from agent_core.sandbox.policy import UNCONFINED, Box
@@ -116,6 +117,10 @@ def test_a_section_of_another_room_is_changed_by_itself(file: GrantsFile) -> Non
         ('{"commands": [{"prefix": "  "}]}', "has no words"),
         ('{"commands": [{"prefix": 3}]}', "commands[0]: it must be a text"),
         ('{"commands": [{"prefix": "git", "sandbox": "off"}]}', '"sandbox" must be one of'),
+        ('{"hosts": [{"host": "*."}]}', 'hosts[0]: "host" must be a name'),
+        ('{"hosts": [{"host": "."}]}', "must be a name"),
+        ('{"hosts": [{"host": "*.*.example"}]}', 'or one behind "*."'),
+        ('{"hosts": [{"host": "docs*.example"}]}', 'or one behind "*."'),
         ('{"commands": [{"prefix": "git", "network": "yes"}]}', '"network"'),
         ('{"commands": [{"prefix": "git", "workspace": 1}]}', '"workspace"'),
         ('{"modes": {"/w": ["ask"]}}', "one of auto, goal"),
@@ -143,6 +148,24 @@ def test_one_broken_entry_takes_the_others_with_it_until_it_is_mended(file: Gran
     assert (len(file.read().commands), file.read().no_sandbox) == (1, True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")
+def test_a_file_of_another_user_grants_nothing(file: GrantsFile) -> None:
+    put(file, '{"machine": {"no_sandbox": true}}')
+    os.chown(file.path, 12345, 12345)
+    found = file.read()
+    assert found.problem is not None
+    assert "belongs to another user (id 12345)" in found.problem.text
+    assert not found.no_sandbox
+
+
+def test_a_file_that_is_too_large_grants_nothing_though_its_beginning_could_be_read(file: GrantsFile) -> None:
+    put(file, '{"machine": {"no_sandbox": true}}' + " " * limits.GRANTS_FILE)
+    found = file.read()
+    assert found.problem is not None
+    assert "is larger than" in found.problem.text
+    assert not found.no_sandbox
+
+
 def test_a_file_that_others_can_write_grants_nothing(file: GrantsFile) -> None:
     put(file, '{"machine": {"no_sandbox": true}}', 0o666)
     problem = file.read().problem
@@ -150,6 +173,14 @@ def test_a_file_that_others_can_write_grants_nothing(file: GrantsFile) -> None:
     assert "chmod 600" in problem.text
     file.path.chmod(0o600)
     assert file.read().no_sandbox
+
+
+def test_what_could_not_be_read_back_is_not_written(file: GrantsFile) -> None:
+    file.add(PUSH)
+    before = file.path.read_bytes()
+    with pytest.raises(ConfigError, match="it has no words"):
+        file.add(CommandGrant(" ", False, WRITE, "/w", "/w"))
+    assert file.path.read_bytes() == before
 
 
 def test_an_empty_file_and_one_with_a_byte_order_mark_are_fine(file: GrantsFile) -> None:

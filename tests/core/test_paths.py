@@ -111,6 +111,10 @@ def test_every_row_of_the_path_corpus_holds(row):
         ("read", "/proc/self/fd/0", "deny"),
         ("read", "/proc/meminfo", "allow"),
         ("read", "/dev/null", "deny"),
+        # no path
+        ("write", "．/a.txt", "deny"),
+        ("write", "a/．．/b.txt", "deny"),
+        ("write", "a/" * 2_100 + "a", "deny"),
         # globs
         ("glob", "**/*.py", "allow"),
         ("glob", "src/[a-z]*/x", "allow"),
