@@ -36,7 +36,8 @@ def with_mark(strip: Strip, mark: str, width: int, look: Look) -> Strip:
     start = max(0, end - note.cell_length)
     before, covered = strip.crop(0, start), strip.crop(start, start + note.cell_length)
     if covered.text.strip() and start > TEXT_AT:
-        before = _signed(before, _whole(before.text, covered.text), look)
+        kept = _whole(before.text, covered.text)
+        before = _signed(before, kept.ljust(TEXT_AT - 1), look)  # ⋯ stands where text does, also when none is left
     return Strip.join([before, note, strip.crop(start + note.cell_length)])
 
 

@@ -11,7 +11,7 @@ from agent_core.extras.server_desk import ServerView
 from agent_core.mcp.config import Source, read
 from agent_core.mcp.words import ToolInfo
 from agent_core.servers import FormField, ServerRow
-from nanoherm_tui.i18n import set_language
+from nanoherm_tui.i18n import set_language, t
 from nanoherm_tui.overlays.form import FormScreen
 from nanoherm_tui.overlays.servers import ServersScreen
 from nanoherm_tui.words.servers import lines, problems
@@ -51,6 +51,7 @@ async def test_servers_are_listed_in_every_size_and_opened_to_their_tools_and_no
         await pilot.press("enter")
         await pilot.pause()
         assert "Show the log" in shown(app)
+        assert f"Enter {t('dock.hint_fold')}" in shown(app)
         assert "! The tool tasks was left out" in shown(app)
         assert "listening on stdio" in shown(app)
         assert "\x1b" not in shown(app)

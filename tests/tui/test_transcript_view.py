@@ -84,6 +84,12 @@ def test_of_a_row_under_the_mark_whole_words_are_left_and_no_part_of_a_figure(ro
     assert shown.partition(mark)[1:] == (mark, "  ")
 
 
+def test_where_the_mark_leaves_no_word_it_is_said_in_the_column_of_the_text_that_there_is_more():
+    for width in (23, 24):
+        strip = Strip([Segment("    " + "prose" * 9)]).crop(0, width)
+        assert with_mark(strip, " ▾ 2 new lines ", width, look()).text.partition("▐")[0].rstrip() == "    ⋯"
+
+
 async def test_the_mark_takes_a_click_to_the_end():
     async with run() as pilot:
         view = await staged(pilot, conversation(30))
