@@ -21,7 +21,7 @@ async def test_files_that_were_changed_or_opened_are_offered_first(tmp_path):
         await stage.type("write it")
         await stage.until(lambda: app.view.waiting)
         app.view.session.send(intents.Answer(app.view.waiting[0].question.id, "once"))
-        await stage.until(lambda: stage.state == "idle" and app.view.diffs)
+        await stage.until(lambda: stage.state == "idle" and "src/新.py" in app.files._recent)
         await stage.pilot.press("at")
         await stage.until(lambda: offered(app)[:1] == ["src/新.py"])
         await stage.pilot.press("backspace")

@@ -9,6 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from nanoherm_tui.terminal.frames import Frames, _between
+from nanoherm_tui.terminal.output import Backlog
 from tests.rows import each_row
 
 WIDTH, HEIGHT = 30, 6
@@ -130,3 +131,20 @@ def test_when_another_program_has_written_everything_is_written_again():
 )
 def test_only_what_differs_between_two_styles_is_written(last, new, written):
     assert _between(last, new) == written
+
+
+def test_room_is_told_of_once_when_all_is_written_and_only_to_who_found_none():
+    backlog, told = Backlog(), []
+    backlog.on_room = lambda: told.append(backlog.has_room())
+    backlog.add(10)
+    backlog.wrote(10)
+    assert told == [], "nobody had asked"
+    backlog.add(10)
+    assert not backlog.has_room()
+    backlog.wrote(4)
+    assert told == []
+    backlog.wrote(6)
+    assert told == [True]
+    backlog.add(1)
+    backlog.wrote(1)
+    assert told == [True]
