@@ -691,3 +691,12 @@ def test_a_tool_that_was_allowed_for_good_is_that_of_the_same_server_under_the_s
     assert place.grants().covers(ServerAction("docs", "find", "https://one.example"))
     assert not place.grants().covers(ServerAction("docs", "find", "https://two.example"))
     assert not place.grants().covers(ServerAction("docs", "drop", "https://one.example"))
+
+
+@pytest.mark.parametrize("name", ["-", "~", "+1"])
+def test_where_cd_means_another_place_a_folder_of_that_name_allows_nothing(place: Place, name: str) -> None:
+    (place.workspace / name).mkdir()
+    grants = place.grants()
+    grants.grant_always(place.command("git status -s"))
+    assert grants.covers(place.command("git status -s && cd . && git status"))
+    assert not grants.covers(place.command(f"cd {name} && git status -s"))
