@@ -8,6 +8,7 @@ from textual.widget import Widget
 from nanoherm_tui import limits
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.arming import Arming
+from nanoherm_tui.overlays.held_key import HeldKey
 from tests.rows import each_row
 from tests.tui.asking import answer, armed, come, long_enough, stood_alone, text_of
 from tests.tui.composer_app import ComposerApp, command_question, type_keys
@@ -59,6 +60,30 @@ def test_a_letter_answers_after_half_a_second_without_keys_or_when_the_panel_was
         else:
             getattr(arming, what)()
     assert arming.armed(draft_empty=draft_empty) is armed
+
+
+def test_the_time_of_a_letter_that_was_dropped_does_not_release_the_next_one():
+    waiting, alone = [], []
+
+    class Timed:
+        def __init__(self, release):
+            self.release = release
+            waiting.append(self)
+
+        def stop(self):
+            waiting.remove(self)
+
+    class Owner:
+        def set_timer(self, seconds, release):
+            return Timed(release)
+
+    held = HeldKey(Owner(), lambda does, key: alone.append((does, key)))
+    held.hold("once", events.Key("y", "y"))
+    held.drop()
+    held.hold("refuse", events.Key("n", "n"))
+    (timed,) = waiting
+    timed.release()
+    assert (alone, waiting) == ([("refuse", "n")], [])
 
 
 # -- answering ----------------------------------------------------------------------------------------------------
