@@ -700,3 +700,13 @@ def test_where_cd_means_another_place_a_folder_of_that_name_allows_nothing(place
     grants.grant_always(place.command("git status -s"))
     assert grants.covers(place.command("git status -s && cd . && git status"))
     assert not grants.covers(place.command(f"cd {name} && git status -s"))
+
+
+def test_what_only_reads_beside_a_prefix_has_to_in_each_folder_it_may_run_in(place: Place, tmp_path: Path) -> None:
+    (place.workspace / "sub").mkdir()
+    scope = Scope(place.workspace, "s1", str(place.bin), place.file, lambda command, folder: folder.name == "sub")
+    grants = Grants(scope)
+    grants.grant_always(place.command("git status -s"))
+    assert grants.covers(place.command("git status"))
+    assert not grants.covers(place.command("cd sub && find . && git status")), "find runs above it where cd fails"
+    assert grants.covers(CommandAction("find . && git status", str(place.workspace / "sub")))
