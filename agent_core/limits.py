@@ -618,6 +618,7 @@ SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the scre
 SHELL_SUBJECT: Final = 4 * KB  # of the person's own command looked at for that, while the screen waits
 PREVIEW_LINES: Final = 3  # of a failed tool card
 ARGUMENTS_BYTES: Final = 4 * MB  # a tool call's arguments as received
+WRITTEN_MISSES: Final = 100  # markers of calls written as text that begin none; each may cost a look at the rest
 ARGUMENTS_DEPTH: Final = 100  # lists and objects in each other; Python's own stack ends at some hundreds of them
 
 # -- secrets in text ---------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ MARKER = re.compile("|".join(map(re.escape, MARKERS)))
 MARKER_CHECKS = 32  # markers in code that are looked at while streaming; each look reads the text so far
 
 _CODE = re.compile(
-    r"(?m)^[ ]{0,3}(`{3,}|~{3,})[^\n]*\n(?:.*?^[ ]{0,3}\1[`~]*[ \t]*$|.*\Z)|(`+)[^\n]*?(?<!`)\2(?!`)", re.S
+    r"(?m)^[ ]{0,3}(`{3,}|~{3,})[^\n]*\n(?:.*?^[ ]{0,3}\1[`~]*[ \t]*$|.*\Z)|(?<!`)(`++)[^\n]*?(?<!`)\2(?!`)", re.S
 )
 _RESIDUE = re.compile(r"</?｜DSML｜[^<>\n]*>?|<｜tool▁calls?▁begin｜>|<｜end▁of▁sentence｜>|<\|im_end\|>|<\|eot_id\|>")
 """One of them: from its "<", the only one in it."""
@@ -88,6 +89,18 @@ def in_code(text: str, position: int) -> bool:
     return False
 
 
+def _outside_code(text: str) -> Callable[[int], bool]:
+    """Whether a position in `text` lies outside code; all of it is found at once, for a text with many markers."""
+    code = [match.span() for match in _CODE.finditer(text)]
+    starts = [start for start, _ in code]
+
+    def outside(position: int) -> bool:
+        before = bisect_right(starts, position) - 1
+        return before < 0 or position >= code[before][1]
+
+    return outside
+
+
 def without_residue(text: str) -> str:
     """`text` without what a server's parser left at its end: a call's opening marker, a model's end token."""
     end = left = len(text)
@@ -111,10 +124,12 @@ def extract(text: str, offered: Offered) -> Written:
     reasoning: list[str] = []
     start = 0
     position = 0
-    while match := MARKER.search(text, position):
+    left, outside = limits.WRITTEN_MISSES, _outside_code(text)
+    while left and (match := MARKER.search(text, position)):
         position = match.end()
-        if in_code(text, match.start()):
+        if not outside(match.start()):
             continue
+        left -= 1
         if match.group() in ("<|channel|>", "<|start|>"):
             channel = _harmony(text, match.start(), offered)
             if channel is None:
@@ -133,18 +148,20 @@ def extract(text: str, offered: Offered) -> Written:
             kept.append(text[start : match.start()])
             calls += found
         start = position = end
+        left += 1
     if start == 0:
         return Written(text, [])
     kept.append(text[start:])
-    left = "".join(kept)
-    return Written(left.strip() if calls else left, calls, "\n".join(filter(None, reasoning)))
+    rest = "".join(kept)
+    return Written(rest.strip() if calls else rest, calls, "\n".join(filter(None, reasoning)))
 
 
 def without_cut(text: str, offered: Offered) -> str | None:
     """`text`, which the output limit has ended, without the call that was being written then; None if none was."""
-    for match in MARKER.finditer(text):
+    outside = _outside_code(text)
+    for match in list(MARKER.finditer(text))[-limits.WRITTEN_MISSES :]:
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-        if in_code(text, match.start()) or line.count("`") % 2:  # the limit came before the code's end
+        if not outside(match.start()) or line.count("`") % 2:  # the limit came before the code's end
             continue
         begun = _BEGUN.match(text, match.start())
         if begun and begun.group(1).removeprefix("functions.") in offered:

@@ -483,6 +483,29 @@ def test_end_tokens_and_blanks_that_a_model_repeats_are_gone_through_once(text, 
     assert time.process_time() - started < 2
 
 
+REPEATED = [
+    "<tool_call>" * 5_000,
+    '<tool_call>{"a":' * 5_000,
+    "<tool_call> x`y " * 5_000,
+    "<tool_call>" + "`" * 60_000,
+    "<function=a>" * 5_000,
+    "<tool_call>[a(" * 5_000,
+]
+
+
+@each_row("text", REPEATED)
+def test_a_marker_that_a_model_repeats_begins_no_call_and_takes_no_time(text):
+    started = time.process_time()
+    assert text_tools.extract(text, TOOLS) == text_tools.Written(text, [])
+    assert text_tools.without_cut(text, TOOLS) is None
+    assert time.process_time() - started < 2
+
+
+def test_as_many_calls_as_a_model_writes_are_taken():
+    one = '<tool_call>{"name": "read_file", "arguments": {"path": "a"}}</tool_call>'
+    assert len(text_tools.extract(one * 300, TOOLS).calls) == 300
+
+
 def test_long_replies_take_linear_time():
     def seconds(pieces: int) -> float:
         builder = ReplyBuilder("Server", TOOLS)
