@@ -181,13 +181,17 @@ def test_with_safe_colours_added_and_removed_differ_for_colour_blind_eyes_and_ca
             assert contrast(words, behind) >= MIN_CONTRAST, (word, ground)
 
 
+SHARED = ("lost", "arriving")
+
+
 @pytest.mark.parametrize("ascii_only", [False, True], ids=["glyphs", "ascii"])
 def test_no_state_is_told_by_its_colour_alone(ascii_only):
-    """Each has a sign of its own; where two share one ("lost" is a failure too), words stand beside it."""
+    """Each has a sign of its own; where two share one, words stand beside it: what is lost is a failure too, and a call
+    that is being written is at work as one that runs."""
     symbols.set_ascii(ascii_only)
     for signs in (
         [symbols.sym(sign) for sign, _ in sessions._MARKS.values()],
-        [symbols.sym(sign) for state, (sign, _, _) in render._STATES.items() if state != "lost"],
+        [symbols.sym(sign) for state, (sign, _, _) in render._STATES.items() if state not in SHARED],
         [hunk_rows._sign(kind) for kind in ("add", "remove", "keep")],
     ):
         assert len(set(signs)) == len(signs), signs
