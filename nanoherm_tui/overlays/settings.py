@@ -319,7 +319,7 @@ class _ChoiceFoot(Painted):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         keys = hints(look, [(key_name("enter"), t("settings.choose")), ("Esc", t("name.cancel"))])
-        return flow(width, keys, look.style("text", "surface"))
+        return flow(width, keys, look.style("text", "surface"), indent=2)
 
 
 class ChoiceScreen(Overlay[str | None]):
